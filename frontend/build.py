@@ -60,12 +60,15 @@ def main(argv: list[str] | None = None) -> int:
         "--npm", nargs=argparse.REMAINDER, help="run npm with these arguments instead"
     )
     parser.add_argument("--find-node", action="store_true", help="only check for a usable Node.js")
+    parser.add_argument("--install", action="store_true", help="only install the locked packages")
     for task, text in TASKS.items():
         parser.add_argument(f"--{task}", action="append_const", const=task, dest="tasks", help=text)
     options = parser.parse_args(argv)
     try:
         if options.find_node:
             print(f"frontend: {find_node().binary}")
+        elif options.install:
+            install_packages(find_node())
         elif options.npm is not None:
             install_packages(find_node())
             run_npm(find_node(), *options.npm)
@@ -135,8 +138,9 @@ def install_packages(node: Node) -> None:
 
 
 def run_npm(node: Node, *arguments: str) -> None:
-    # First on PATH, because npm's scripts start `node` by name.
+    # First on PATH, because npm's scripts start `node` by name. A company's own certificates are trusted as pip does.
     environment = {
+        "NODE_USE_SYSTEM_CA": "1",
         **os.environ,
         "PATH": f"{node.binary.parent}{os.pathsep}{os.environ.get('PATH', '')}",
     }
