@@ -6,7 +6,7 @@ MEANINGS: dict[str, str] = {
     "PROJECT": "label of a workload: its project, used where it names no queue",
     "USER": "label or annotation of a workload: whose it is",
     "PRIORITY_CLASS": "label of a workload: the priority class of its pod group",
-    "PREEMPTIBILITY": "label of a workload: `preemptible` or `non-preemptible`; without it the priority decides (100 and above: non-preemptible)",
+    "PREEMPTIBILITY": "label of a workload: `preemptible`, `non-preemptible` or `semi-preemptible` (its minimum is protected); without it the priority decides (100 and above: non-preemptible)",
     "PREEMPTION_DELAY": "annotation of a workload: how long it waits for free room before it may evict others",
     "STALENESS_GRACE": "annotation of a workload: how long its broken gang may stay; negative: for ever",
     "BATCH_MIN_MEMBER": "annotation of a Job: how many pods must start together",

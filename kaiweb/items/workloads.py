@@ -12,6 +12,7 @@ from django.db.models import Q
 from binder.models import BindRequest
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.explanation import explain
+from kube.objects.podgroup import NON_PREEMPTIBLE
 from kube.values.times import time_or_none
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
@@ -69,7 +70,7 @@ def _hold(row: PodGroup) -> dict[str, Any] | None:
 def is_preemptible(row: PodGroup) -> bool:
     """Return whether pods of the group may be evicted for other work: by `preemptibility`, else by priority."""
     if row.preemptibility:
-        return row.preemptibility == "preemptible"
+        return row.preemptibility != NON_PREEMPTIBLE
     return row.priority is None or row.priority < PREEMPTIBLE_BELOW
 
 

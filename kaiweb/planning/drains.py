@@ -1,7 +1,7 @@
 """Drain queues whose new limit is below what they use: requeue preemptible workloads until the rest fits.
 
 The workloads of the lowest priority go first, and of these the youngest, as when the scheduler evicts for others.
-Workloads that nothing would create again, and non-preemptible ones, stay.
+Workloads that nothing would create again, non-preemptible and semi-preemptible ones stay.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kaiweb.items.workloads import is_preemptible
 from kaiweb.planning.plan import Plan
 from kube.errors import KubeError
 from kube.gateway import Gateway
+from kube.objects.podgroup import SEMI_PREEMPTIBLE
 from queues import selectors
 from queues.editing.workload_writes import annotate
 from queues.editing.write_requests import WriteRequest
@@ -116,7 +117,9 @@ def drain_of(plan: Plan) -> Drain:
     tree = selectors.tree()
     below = set().union(*(hierarchy.subtree(tree, queue) for queue in excess))
     rows = PodGroup.objects.filter(queue__in=below, pods_bound__gt=0, is_lone_pod=False)
-    running = [row for row in rows.exclude(owner_kind="Pod") if is_preemptible(row)]
+    # A requeue evicts all pods, so it would not leave semi-preemptible work its minimum.
+    rows = rows.exclude(owner_kind="Pod").exclude(preemptibility=SEMI_PREEMPTIBLE)
+    running = [row for row in rows if is_preemptible(row)]
     running.sort(key=lambda row: (row.priority or 0, -_started(row), row.key))
     amounts = _held_by([row.key for row in running])
     candidates = (

@@ -11,6 +11,11 @@ from msgspec import field
 from kube.objects.meta import KubeObject, KubeStruct
 from kube.objects.pod import Quantity
 
+PREEMPTIBLE, NON_PREEMPTIBLE = "preemptible", "non-preemptible"
+#: The pods that the gang needs are non-preemptible, those above are preemptible.
+SEMI_PREEMPTIBLE = "semi-preemptible"
+PREEMPTIBILITIES = frozenset({PREEMPTIBLE, NON_PREEMPTIBLE, SEMI_PREEMPTIBLE})
+
 
 class TopologyConstraint(KubeStruct, frozen=True, kw_only=True):
     topology: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +20,12 @@ from kube.objects.devices import ResourceClaim
 from kube.objects.meta import KubeObject
 from kube.objects.node import Node
 from kube.objects.pod import Pod
-from kube.objects.podgroup import PodGroup, ResourcesStatus
+from kube.objects.podgroup import (
+    NON_PREEMPTIBLE,
+    SEMI_PREEMPTIBLE,
+    PodGroup,
+    ResourcesStatus,
+)
 from kube.process.progress import WAIT_S, track
 from kube.process.set_aside import SetAside
 from kube.process.workqueue import WorkQueue
@@ -28,6 +33,7 @@ from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CL
 from kube.store import Store
 from queues.workloads import accounting
 from queues.workloads.accounting import AccountingError, ResourceAmounts
+from queues.workloads.minimums import minimum_pods
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +86,7 @@ def counts_as_allocated(pod: Pod) -> bool:
 def is_preemptible(group: PodGroup, classes: Mapping[str, PriorityClass]) -> bool:
     """Return the group's preemptibility, or whether its priority is below 100 if it states none."""
     if group.spec.preemptibility:
-        return group.spec.preemptibility == "preemptible"
+        return group.spec.preemptibility != NON_PREEMPTIBLE
     return priority_of(group, classes) < NON_PREEMPTIBLE_FROM
 
 
@@ -182,7 +188,12 @@ class PodGroupController:
     def count(self, group: PodGroup) -> Holdings:
         pods: list[Pod] = self.store.by_index(PODS, BY_GROUP, group.key)
         classes = self.store.view().of(PRIORITY_CLASSES, PriorityClass)
-        return count_pods(pods, self.store, is_group_preemptible=is_preemptible(group, classes))
+        holdings = count_pods(pods, self.store, is_group_preemptible=is_preemptible(group, classes))
+        if group.spec.preemptibility != SEMI_PREEMPTIBLE:
+            return holdings
+        minimum = minimum_pods(group, [pod for pod in pods if counts_as_allocated(pod)])
+        protected = count_pods(minimum, self.store, is_group_preemptible=False)
+        return replace(holdings, non_preemptible=protected.allocated)
 
     def _write(self, group: PodGroup, holdings: Holdings) -> None:
         patch = status_patch(group.status.resources_status, holdings)

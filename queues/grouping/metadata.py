@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kube import keys
+from kube.objects.podgroup import PREEMPTIBILITIES
 from kube.values.durations import format_duration, parse_duration
 from queues.grouping.base import (
     Context,
@@ -34,7 +35,6 @@ from queues.grouping.errors import GroupingError
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._/-]*")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
-PREEMPTIBILITIES = {"preemptible", "non-preemptible"}
 
 
 def default_grouper(ctx: Context) -> Metadata:
@@ -110,7 +110,7 @@ def priority_class(ctx: Context, candidates: Sequence[Json], default: str) -> st
 
 
 def preemptibility(ctx: Context, candidates: Sequence[Json]) -> str:
-    """Return `preemptible`, `non-preemptible`, or "" to derive it from the priority. Unknown values are skipped."""
+    """Return one of `PREEMPTIBILITIES`, or "" to derive it from the priority. Unknown values are skipped."""
     for source in (*candidates, ctx.pod):
         value = labels_of(source).get(keys.PREEMPTIBILITY, "").lower()
         if value in PREEMPTIBILITIES:

@@ -17,6 +17,7 @@ from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, ActionReport, Decision
 from scheduler.core.placement.place import Placer
 from scheduler.core.plugins.table import spec_of
+from scheduler.core.session.minimums import charge_all_minimums
 from scheduler.core.session.session import NO_SEED, Clock, Session, no_clock, run_to_the_end
 
 #: Called with the name of the next action; False skips it.
@@ -83,6 +84,7 @@ def open_session(
             plugin.open(session)
             session.plugin_seconds[plugin_config.name] = clock() - started
     session.start()
+    charge_all_minimums(session)
     return session
 
 

@@ -50,7 +50,7 @@ class NodeDetails:
     ) -> list[tuple[str, list[NodeReason]]]:
         session = self._session
         view = session.view(group)
-        key = (task_class.index, view.queue, session.state.pod_groups.preemptible[group])
+        key = (task_class.index, view.queue, session.is_next_preemptible(group))
         refusals = self._known.get(key)
         if refusals is None:
             rules = self._placer.rules(task_class, task)

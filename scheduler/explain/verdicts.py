@@ -279,8 +279,9 @@ class _Writer:
     def _reason(self, fit: GroupFit, group: int) -> Reason:
         evidence = fit.evidence
         if isinstance(evidence, CapacityRefusal):
-            pod_group = self.session.state.pod_groups.inputs[group]
-            details = queue_details(self.session, evidence, is_preemptible=pod_group.preemptible)
+            details = queue_details(
+                self.session, evidence, is_preemptible=self.session.is_next_preemptible(group)
+            )
             return Reason(fit.reason.value, self._capacity_text(evidence), details)
         if isinstance(evidence, GangShortfall):
             because = self._task_text(evidence.task) or texts.UNABLE_TO_SCHEDULE_POD

@@ -10,7 +10,13 @@ from functools import partial
 from kube.keys import HOLD, LAST_EVICTION, LAST_START, STALE_SINCE
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
-from kube.objects.podgroup import PodGroup, SubGroup
+from kube.objects.podgroup import (
+    NON_PREEMPTIBLE,
+    PREEMPTIBILITIES,
+    SEMI_PREEMPTIBLE,
+    PodGroup,
+    SubGroup,
+)
 from kube.objects.topology import Topology
 from kube.process.set_aside import SetAside
 from kube.values.durations import seconds_or_none
@@ -120,6 +126,7 @@ def group_input(
         queue=spec.queue,
         priority=priority,
         preemptible=is_preemptible(spec.preemptibility, priority),
+        protects_minimum=spec.preemptibility == SEMI_PREEMPTIBLE,
         created=meta.created - now,
         root=shape.root,
         tasks=members,
@@ -133,9 +140,9 @@ def group_input(
 
 
 def is_preemptible(stated: str, priority: int) -> bool:
-    """Return whether a group may be evicted for others: its own field decides, else its priority."""
-    if stated in ("preemptible", "non-preemptible"):
-        return stated == "preemptible"
+    """Return whether pods of a group may be evicted for others: its own field decides, else its priority."""
+    if stated in PREEMPTIBILITIES:
+        return stated != NON_PREEMPTIBLE
     return priority < NON_PREEMPTIBLE_FROM
 
 

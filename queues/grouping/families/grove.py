@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kube import keys
+from kube.objects.podgroup import PREEMPTIBILITIES
 from kube.values.durations import format_duration, parse_duration
 from queues.grouping.base import (
     Context,
@@ -31,7 +32,6 @@ from queues.grouping.base import (
 )
 from queues.grouping.errors import GroupingError, NotReadableError, ReadError
 from queues.grouping.metadata import (
-    PREEMPTIBILITIES,
     base_metadata,
     queue_name,
     stated_duration,
@@ -105,7 +105,7 @@ def _preemptibility(gang_over_top: Json) -> str:
     if value and value.lower() not in PREEMPTIBILITIES:
         raise GroupingError(
             f"invalid preemptibility {value!r} on PodGang {name_of(gang_over_top)}: "
-            "must be preemptible or non-preemptible"
+            f"must be one of {', '.join(sorted(PREEMPTIBILITIES))}"
         )
     return value.lower()
 

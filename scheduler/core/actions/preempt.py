@@ -60,7 +60,7 @@ class PreemptAttempt:
     def may_search(self) -> bool:
         """Return whether a non-preemptible pod group fits into the quota; a preemptible one always may search."""
         preemptor = self._preemptor
-        if self._session.state.pod_groups.preemptible[preemptor.pod_group]:
+        if self._session.is_next_preemptible(preemptor.pod_group):
             return True
         amount = self._session.gate_amount(preemptor.next_chunk(include_evicted=True))
         return self._session.policy.refuse_over_quota(preemptor.queue, amount) is None

@@ -62,7 +62,7 @@ class ReclaimRules:
         reclaimer = Reclaimer(
             queue=view.queue,
             required=self._session.requested_by(view.next_chunk(include_evicted=True)),
-            preemptible=self._session.state.pod_groups.preemptible[view.pod_group],
+            preemptible=self._session.is_next_preemptible(view.pod_group),
             by_priority=self._session.config.reclaim_in_quota_by_priority,
         )
         if not may_start(self._session, reclaimer):

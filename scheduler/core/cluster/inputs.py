@@ -141,7 +141,10 @@ SINGLE_TASK = SubGroupInput(pod_sets=(PodSetInput(),))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodGroupInput:
-    """A gang. Its identity is namespace and name; `uid` breaks ties of age."""
+    """A gang. Its identity is namespace and name; `uid` breaks ties of age.
+
+    `protects_minimum`: of a preemptible pod group only the tasks above its minimum may be evicted (semi-preemptible).
+    """
 
     name: str
     namespace: str = ""
@@ -149,6 +152,7 @@ class PodGroupInput:
     queue: str
     priority: int = 50
     preemptible: bool = True
+    protects_minimum: bool = False
     created: float = 0.0
     root: SubGroupInput = SINGLE_TASK
     tasks: tuple[TaskInput, ...] = ()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.inputs import (
     PodGroupInput,
     PodSetInput,
@@ -111,6 +112,7 @@ class PodGroups:
     pending, active_allocated : how many of its tasks are so
     version : counts the status changes of its tasks, for caches; never restored by undo
     last_start, last_eviction, stale_since : moments (`core/times.py`), None if unset
+    protected : semi-preemptible pod group -> what its queue is charged as non-preemptible for its minimum
     only_pod_set : its pod set, if it has one pod set, no subgroups and no topology constraint; else -1
     trees : trees of subgroups that were needed so far
     """
@@ -129,6 +131,7 @@ class PodGroups:
     last_start: list[float | None] = field(default_factory=list)
     last_eviction: list[float | None] = field(default_factory=list)
     stale_since: list[float | None] = field(default_factory=list)
+    protected: dict[int, Amounts] = field(default_factory=dict)
     only_pod_set: list[int] = field(default_factory=list)
     trees: dict[int, SubgroupNode] = field(default_factory=dict)
     pod_sets: PodSets = field(default_factory=PodSets)
@@ -170,6 +173,11 @@ class PodGroups:
         self.queue.extend([queue_of.get(each.queue, -1) for each in inputs])
         self.priority.extend([each.priority for each in inputs])
         self.preemptible.extend([each.preemptible for each in inputs])
+        self.protected.update(
+            (index, NO_AMOUNTS)
+            for index, each in enumerate(inputs)
+            if each.protects_minimum and each.preemptible
+        )
         self.last_start.extend([each.last_start for each in inputs])
         self.last_eviction.extend([each.last_eviction for each in inputs])
         self.stale_since.extend([each.stale_since for each in inputs])

@@ -298,7 +298,7 @@ def _other_reasons(
         refusal = session.policy.refuse(
             view.queue,
             task_class.gate_amounts_on(session.state.nodes.gpu_memory[node]),
-            preemptible=session.state.pod_groups.preemptible[view.pod_group],
+            preemptible=session.is_next_preemptible(view.pod_group),
         )
         if refusal is not None:
             kind = NodeReasonKind.OVER_CAPACITY

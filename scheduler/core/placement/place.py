@@ -144,8 +144,10 @@ class Placer:
         Returns
         -------
         the node, if the task has free room on it and may be bound directly; None if `place` must decide
-        (no node takes it, it would have to wait, a gate or check refuses)
+        (no node takes it, it would have to wait, a gate or check refuses, the pod group is semi-preemptible)
         """
+        if view.pod_group in self._session.state.pod_groups.protected:
+            return None
         task_class = self._session.state.tasks.task_class[task]
         candidates = self._everywhere.get(task_class.index)
         if candidates is None:
@@ -219,7 +221,7 @@ class Placer:
 
     def _refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
         session = self._session
-        preemptible = session.state.pod_groups.preemptible[view.pod_group]
+        preemptible = session.is_next_preemptible(view.pod_group)
         if view.queue == NOWHERE or not session.policy.can_refuse(
             view.queue, preemptible=preemptible
         ):
@@ -322,7 +324,7 @@ class Placer:
         has given the same answer.
         """
         session = self._session
-        preemptible = session.state.pod_groups.preemptible[view.pod_group]
+        preemptible = session.is_next_preemptible(view.pod_group)
         amount = task_class.gate_amounts_on(session.state.nodes.gpu_memory[node])
         return session.policy.refuse(view.queue, amount, preemptible=preemptible) is not None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from scheduler.core.cluster.podgroups import PodSetLeaf, SubgroupNode, TreeMember
 from scheduler.core.cluster.state import ClusterState
-from scheduler.core.cluster.status import ACTIVE_ALLOCATED, PENDING, RELEASING
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED, NOMINATED, PENDING, RELEASING
 
 _NOTHING: Mapping[int, int] = {}
 _NOTHING_REQUIRED: Mapping[str, int] = {}
@@ -290,6 +290,19 @@ class GangView:
             tasks = self.active_tasks(pod_set)
             return self._last(tasks) if len(tasks) > self.minimum(pod_set) else tasks
         return self._surplus(self.root) or self.all_active_tasks()
+
+    def surplus_batch(self) -> list[int]:
+        """Return what may be evicted next of a pod group whose minimum is protected; empty if there is no surplus.
+
+        Tasks that do not run for certain, because they are only nominated or were bound in this cycle, do not count.
+        """
+        tasks = self.state.tasks
+        unsettled = {
+            task
+            for task in self.all_active_tasks()
+            if tasks.status[task] == NOMINATED or task in tasks.bound_now
+        }
+        return self.without(unsettled)._surplus(self.root)
 
     def _surplus(self, subgroup: SubgroupNode) -> list[int]:
         satisfied = sum(1 for member in subgroup.members if self.is_satisfied(member))

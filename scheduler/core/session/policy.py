@@ -68,6 +68,15 @@ class QueuePolicy:
                 row[2] += gpu
         self.touched.append(queue)
 
+    def charge_non_preemptible(self, journal: Journal, queue: int, amounts: Amounts) -> None:
+        """Count more (or less) of what a leaf queue and its ancestors hold as non-preemptible; can be undone."""
+        for index in self.ledger.paths[queue]:
+            row = self.ledger.allocated_non_preemptible[index]
+            journal.entries.append((row, WHOLE, row[:]))
+            for resource, amount in enumerate(amounts):
+                row[resource] += amount
+        self.touched.append(queue)
+
     def charge_for_good(self, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
         """Add amounts to a leaf queue and its ancestors without writing to the journal."""
         self.ledger.charge(queue, amounts, preemptible=preemptible)

@@ -158,6 +158,16 @@ class Session:
             return (keys[0](view), keys[1](view), view.pod_group)
         return (*[key(view) for key in keys], view.pod_group)
 
+    def is_next_preemptible(self, pod_group: int) -> bool:
+        """Return whether what a pod group takes next may later be evicted for others.
+
+        A semi-preemptible pod group completes its minimum first, which may not.
+        """
+        pod_groups = self.state.pod_groups
+        if pod_group in pod_groups.protected:
+            return self.view(pod_group).is_gang_satisfied()
+        return pod_groups.preemptible[pod_group]
+
     def requested_by(self, tasks: Sequence[int]) -> Amounts:
         """Return what tasks request of their queue, for the order of queues and for reclaim."""
         return self._without_repeated(tasks, self._sum(tasks, _REQUESTED))

@@ -25,6 +25,7 @@ from scheduler.core.session.decision_builders import (
     nominate_decision,
 )
 from scheduler.core.session.gang import GangView
+from scheduler.core.session.minimums import charge_minimum
 from scheduler.core.session.operations import Operation, OperationKind
 from scheduler.core.session.session import Session
 from scheduler.core.times import NOW
@@ -173,6 +174,7 @@ class Statement:
         for listener in self._session.listeners_of(task):
             listener.left(task, node)
         state.set_status(task, RELEASING)
+        self._charge_minimum(tasks.pod_group[task])
         journal.put(tasks.node, task, eviction.node)
         journal.put(tasks.left_node, task, left_node)
         journal.put(tasks.gpu_groups, task, gpu_groups)
@@ -345,6 +347,12 @@ class Statement:
             accepted,
             preemptible=self._state.pod_groups.preemptible[pod_group],
         )
+        self._charge_minimum(pod_group)
+
+    def _charge_minimum(self, pod_group: int) -> None:
+        protected = self._state.pod_groups.protected
+        if protected and pod_group in protected:
+            charge_minimum(self._session, pod_group)
 
     def _has_pod_to_evict(self, operation: Operation) -> bool:
         """Return whether an eviction needs a decision.

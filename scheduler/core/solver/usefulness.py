@@ -115,7 +115,7 @@ def _resources_decide(task_class: TaskClass, rules: ClassRules) -> bool:
 def _is_within_limits(session: Session, demand: ProbeDemand) -> bool:
     """Return whether the queue may take the demand now, so that no victims are needed to get it below its limit."""
     queue = demand.view.queue
-    preemptible = session.state.pod_groups.preemptible[demand.view.pod_group]
+    preemptible = session.is_next_preemptible(demand.view.pod_group)
     amount = session.gate_amount(demand.tasks)
     return session.policy.refuse(queue, amount, preemptible=preemptible) is None
 

@@ -67,7 +67,7 @@ class Loss:
 
 
 class VictimPool(LeafTable):
-    """The preemptible pod groups that hold resources, by leaf queue."""
+    """The preemptible pod groups that hold resources, by leaf queue; semi-preemptible ones while they have a surplus."""
 
     def __init__(self, session: Session) -> None:
         #: Leaf queue -> the lowest priority of its victims.
@@ -78,6 +78,8 @@ class VictimPool(LeafTable):
 
     def _belongs(self, pod_group: int) -> bool:
         pod_groups = self._session.state.pod_groups
+        if pod_group in pod_groups.protected:
+            return bool(self._session.view(pod_group).surplus_batch())
         return pod_groups.active_allocated[pod_group] > 0 and pod_groups.preemptible[pod_group]
 
     def _forget(self, queue: int) -> None:
@@ -103,11 +105,17 @@ class VictimPool(LeafTable):
 
 
 def loss_of(session: Session, view: GangView) -> Loss:
-    """Return what a pod group or a part of it loses next; nominated tasks hold nothing."""
+    """Return what a pod group or a part of it loses next; nominated tasks hold nothing.
+
+    The batch is empty if all that is left is the protected minimum of a semi-preemptible pod group.
+    """
     state = session.state
     accepted, node, status = state.tasks.accepted, state.tasks.node, state.tasks.status
     active = view.all_active_tasks()
-    tasks = active if len(active) == 1 else view.eviction_batch()
+    if view.pod_group in state.pod_groups.protected:
+        tasks = view.surplus_batch()
+    else:
+        tasks = active if len(active) == 1 else view.eviction_batch()
     batch = Batch(
         view.pod_group,
         tuple(tasks),
@@ -202,13 +210,15 @@ class VictimSequence:
             candidate = leaf.candidates[leaf.unread - 1] if leaf.unread else None
             if remainder is not None and (candidate is None or remainder[:2] > candidate):
                 leaf.remainders.pop()
-                leaf.head = loss_of(self._session, remainder[2])
-                break
+                loss = loss_of(self._session, remainder[2])
+                if loss.batch.tasks:
+                    leaf.head = loss
+                continue
             if candidate is None:
                 return None
             leaf.unread -= 1
             loss = self._pool.loss(candidate[1])
-            if self._is_allowed(loss.view):
+            if loss.batch.tasks and self._is_allowed(loss.view):
                 leaf.head = loss
         return leaf.head
 

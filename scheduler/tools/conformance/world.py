@@ -128,6 +128,7 @@ class World:
             queue=job["queue"],
             priority=int(job.get("priority", 50)),
             preemptible=bool(job.get("preemptible", int(job.get("priority", 50)) < 100)),
+            protects_minimum=bool(job.get("protects_minimum", False)),
             created=float(job.get("created_offset_seconds", 0)),
             root=read_subgroups(job, len(tasks)),
             tasks=tasks,

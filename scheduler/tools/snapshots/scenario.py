@@ -121,6 +121,7 @@ def _job(group: PodGroupInput) -> Json:
         "queue": group.queue,
         "priority": group.priority,
         "preemptible": group.preemptible,
+        **({"protects_minimum": True} if group.protects_minimum else {}),
         "created_offset_seconds": group.created,
         "pod_group": _tree(group.root),
         "tasks": [_task(task) for task in group.tasks],

@@ -238,6 +238,16 @@ def test_non_preemptible_groups_count_apart(spec: dict[str, Any], is_kept: bool)
     assert ("allocatedNonPreemptible" in world.resources()) is is_kept
 
 
+def test_of_a_semi_preemptible_group_the_minimum_counts_as_non_preemptible() -> None:
+    world = World()
+    world.gateway.seed(PODGROUPS, group("g", preemptibility="semi-preemptible", minMember=2))
+    world.gateway.seed(PODS, *(pod(name, "g", "Running") for name in "abc"), pod("d", "g"))
+    world.settle()
+    resources = world.resources()
+    assert resources["allocated"] == {"cpu": "3", "nvidia.com/gpu": "3"}
+    assert resources["allocatedNonPreemptible"] == {"cpu": "2", "nvidia.com/gpu": "2"}
+
+
 def test_without_any_class_a_group_is_preemptible() -> None:
     world = World()
     world.gateway.seed(PODGROUPS, group("g", priorityClassName="gone"))

@@ -208,7 +208,7 @@ def test_grove_errors() -> None:
     gang["spec"] = {}
     gang["metadata"]["labels"] = {"kai.scheduler/preemptibility": "often"}
     assert error_of(member, clique_set, gang) == (
-        "invalid preemptibility 'often' on PodGang g: must be preemptible or non-preemptible"
+        "invalid preemptibility 'often' on PodGang g: must be one of non-preemptible, preemptible, semi-preemptible"
     )
 
 

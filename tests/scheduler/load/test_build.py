@@ -229,11 +229,18 @@ def test_priority_and_preemptibility() -> None:
         group("b", priorityClassName="no"),
         group("c", priorityClassName="build", preemptibility="preemptible"),
         group("d", preemptibility="non-preemptible"),
+        group("e", priorityClassName="build", preemptibility="semi-preemptible"),
     )
-    made = [
-        (item.name, item.priority, item.preemptible) for item in build(cluster).cluster.pod_groups
+    groups = build(cluster).cluster.pod_groups
+    made = [(item.name, item.priority, item.preemptible) for item in groups]
+    assert made == [
+        ("a", 100, False),
+        ("b", 70, True),
+        ("c", 100, True),
+        ("d", 70, False),
+        ("e", 100, True),
     ]
-    assert made == [("a", 100, False), ("b", 70, True), ("c", 100, True), ("d", 70, False)]
+    assert [item.name for item in groups if item.protects_minimum] == ["e"]
 
 
 def test_subgroup_tree_with_aliases_and_an_orphan_pod() -> None:

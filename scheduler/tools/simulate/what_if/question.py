@@ -46,7 +46,7 @@ class NewWorkload(Struct, frozen=True, kw_only=True):
     pods: Annotated[int, Meta(ge=1, le=MAX_PODS)] = 1
     min_member: Annotated[int, Meta(ge=1, le=MAX_PODS)] | None = None
     priority_class: str = ""
-    preemptibility: Literal["", "preemptible", "non-preemptible"] = ""
+    preemptibility: Literal["", "preemptible", "non-preemptible", "semi-preemptible"] = ""
     gpu: Amount = 0.0
     gpu_memory_mib: Annotated[int, Meta(ge=0, le=10**9)] = 0
     cpu_milli: Amount = 0.0
