@@ -50,6 +50,9 @@ BINDS_RESET_AT = "kaiweb.dev/binds-reset-at"
 HOLD = "kaiweb.dev/hold"
 HOLD_UNTIL = "kaiweb.dev/hold-until"
 REQUEUE_BEFORE = "kaiweb.dev/requeue-before"
+# Set by admins on a Queue; read by `queues/tree/options.py`.
+USER_FAIRNESS = "kaiweb.dev/user-fairness"
+GPU_MODELS = "kaiweb.dev/gpu-models"
 UNUSED_RESERVATION = "kaiweb.dev/unused"
 ASSUMED_SCHEDULER = "kaiweb.dev/assumed-scheduler"
 

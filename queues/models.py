@@ -74,6 +74,7 @@ class Queue(MirrorRow):
     requested_memory = models.FloatField(default=0)
     manager = models.CharField(max_length=128, blank=True, default="")
     labels = models.JSONField(default=dict)
+    options = models.JSONField(default=dict, help_text="the annotations that are options")
 
     class Meta:
         ordering: ClassVar = ["name"]

@@ -8,6 +8,7 @@ from django.db.models import Count, Q
 
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.tree.amounts import Usage
+from queues.tree.options import NO_OPTIONS, read_options
 from queues.tree.shape import RESOURCES, BoundAmounts, QueueShape
 
 # From the units of the rows (bytes, millicores) to those of the custom resource.
@@ -31,6 +32,7 @@ def shape_of(row: Queue) -> QueueShape:
         quota=_amounts(row, "quota"),
         limit=_amounts(row, "limit"),
         weight=_amounts(row, "weight"),
+        options=read_options(row.options)[0] if row.options else NO_OPTIONS,
     )
 
 

@@ -10,10 +10,12 @@ from typing import Any
 from django.db.models import Count
 
 from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, rounded, timestamp
+from kaiweb.items.model_use import model_use
 from queues.editing.tags import tag_of_row
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.selectors import shape_of, tree
 from queues.tree import hierarchy
+from queues.tree.options import rest_models
 from queues.tree.shape import QueueShape
 from scheduler.models import QueueShare
 
@@ -48,6 +50,8 @@ class _Relations:
     children: Mapping[str, list[str]]
     counts: Mapping[str, _Counts] = field(default_factory=dict)
     shares: Mapping[str, dict[str, float]] = field(default_factory=dict)
+    #: Queue -> GPU model -> GPUs that it holds.
+    model_use: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -80,6 +84,7 @@ def _read_relations() -> _Relations:
         children=children,
         counts=_subtree_counts(shapes),
         shares=_shares(),
+        model_use=model_use(shapes),
     )
 
 
@@ -114,6 +119,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
     share = relations.shares.get(row.name)
     problem = hierarchy.problem_of(relations.shapes, row.name)
     children = sorted(relations.children.get(row.name, []))
+    options, held = shape_of(row).options, relations.model_use.get(row.name, {})
     return {
         "name": row.name,
         "displayName": row.display_name,
@@ -136,6 +142,11 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
         "totalWorkloads": counts.total,
         "orphan": bool(problem),
         "problems": [problem] if problem else [],
+        "userFairness": options.user_fairness,
+        "gpuModels": {
+            model: {**bounds, "allocated": rounded(held.get(model, 0.0))}
+            for model, bounds in rest_models(options.gpu_models).items()
+        },
         "managedBy": "" if row.manager in OUR_MANAGERS else row.manager,
         "labels": row.labels,
         "createdAt": timestamp(row.created_at),

@@ -15,6 +15,7 @@ from kube.values.pointers import key_of_part
 from queues.editing import edits
 from queues.editing.edits import UNLIMITED_WORD, Difference
 from queues.editing.judging import BORDER_CODES
+from queues.editing.option_edits import OPTION_FIELDS, option_path
 from queues.tree import hierarchy
 from queues.tree.amounts import NO_USAGE, TOLERANCE, Usage
 from queues.tree.shape import (
@@ -326,6 +327,8 @@ def _path_of(pointer: str) -> list[str]:
     head, *rest = pointer[1:].split("/", 1)
     if head == "labels":
         return ["f:metadata", "f:labels", f"f:{key_of_part(rest[0])}"]
+    if head in OPTION_FIELDS:
+        return option_path(head)
     if rest:
         resource = next(name for name in RESOURCES if REST_NAMES[name] == rest[0])
         return ["f:spec", "f:resources", f"f:{resource}", f"f:{CR_FIELDS[head]}"]

@@ -10,6 +10,7 @@ from kube.gateway import Gateway
 from kube.resources import QUEUES
 from queues.editing import edits
 from queues.editing.write_requests import Body
+from queues.tree.options import option_annotations
 from queues.tree.shape import NAME_PATTERN, QueueShape, shapes_of
 
 Tree = dict[str, QueueShape]
@@ -32,15 +33,19 @@ def live_tree(gateway: Gateway) -> Tree:
 
 
 def patch_between(before: Body, after: Body) -> Body:
-    """Return the merge patch of spec and labels."""
+    """Return the merge patch of spec, labels and options."""
     return edits.merge_patch(
-        {"spec": before.get("spec") or {}, "metadata": _labels(before)},
-        {"spec": after.get("spec") or {}, "metadata": _labels(after)},
+        {"spec": before.get("spec") or {}, "metadata": _edited_metadata(before)},
+        {"spec": after.get("spec") or {}, "metadata": _edited_metadata(after)},
     )
 
 
-def _labels(body: Mapping[str, Any]) -> Body:
-    return {"labels": body["metadata"].get("labels") or {}}
+def _edited_metadata(body: Mapping[str, Any]) -> Body:
+    metadata = body["metadata"]
+    return {
+        "labels": metadata.get("labels") or {},
+        "annotations": option_annotations(metadata.get("annotations")),
+    }
 
 
 def parent_of(body: Mapping[str, Any] | None) -> str:

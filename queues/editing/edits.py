@@ -17,6 +17,7 @@ from typing import Any
 
 from kube.resources import QUEUES
 from kube.values.pointers import pointer_part
+from queues.editing.option_edits import OPTION_FIELDS, flat_options, set_option, without_options
 from queues.tree.shape import (
     CR_FIELDS,
     LABEL_LENGTH,
@@ -44,7 +45,7 @@ TEXT_FIELDS = {
     "reclaimMinRuntime": "reclaimMinRuntime",
     "parent": "parentQueue",
 }
-EDITABLE = (*TEXT_FIELDS, "priority", QUOTA, LIMIT, WEIGHT, "labels")
+EDITABLE = (*TEXT_FIELDS, "priority", QUOTA, LIMIT, WEIGHT, "labels", *OPTION_FIELDS)
 NEW_LIMIT = UNLIMITED
 # Kubernetes limits the length of labels but not their number; lists and live frames need a limit on that too.
 MAX_LABELS = 64
@@ -86,7 +87,7 @@ def bare_queue(name: object, metadata: Mapping[str, Any]) -> Body:
     return {
         "apiVersion": QUEUES.api_version,
         "kind": QUEUES.kind,
-        "metadata": {**metadata, "name": name, "labels": {}},
+        "metadata": {**without_options(metadata), "name": name, "labels": {}},
         "spec": {"resources": {}},
     }
 
@@ -119,6 +120,8 @@ def apply(base: Mapping[str, Any], edit: object) -> tuple[Body, tuple[Finding, .
             findings += _set_labels(body, value)
         elif field in CR_FIELDS:
             findings += _set_amounts(spec, field, value)
+        elif field in OPTION_FIELDS:
+            findings += set_option(body, field, value)
         else:
             findings.append(
                 Finding(
@@ -298,7 +301,7 @@ def flat(body: Mapping[str, Any]) -> dict[str, Any]:
                 fields[f"/{field}/{REST_NAMES[resource]}"] = _rest_amount(field, resource, amount)
     for key, text in sorted(((body.get("metadata") or {}).get("labels") or {}).items()):
         fields[f"/labels/{pointer_part(key)}"] = text
-    return fields
+    return {**fields, **flat_options(body)}
 
 
 def _rest_amount(field: str, resource: str, amount: Any) -> Any:

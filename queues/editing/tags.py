@@ -1,8 +1,8 @@
-"""Edit tags: the version of what people edit of a queue (spec and labels), unaffected by status writes.
+"""Edit tags: the version of what people edit of a queue (spec, labels, options), unaffected by status writes.
 
 A queue's resourceVersion changes with every status write, several times a second on a busy queue, so a version
 check against it would refuse edits without a competing edit. The API server counts changes of the spec in
-`metadata.generation`. The tag adds a digest of the labels, which the generation does not count, and of the uid,
+`metadata.generation`. The tag adds a digest of labels and options, which the generation does not count, and of the uid,
 because a queue that is created again starts at generation 1.
 """
 
@@ -14,13 +14,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from queues.models import Queue
+from queues.tree.options import option_annotations
 
 DIGEST_LENGTH = 12
 
 
-def edit_tag(*, uid: str, generation: int, labels: Mapping[str, str]) -> str:
+def edit_tag(
+    *, uid: str, generation: int, labels: Mapping[str, str], options: Mapping[str, str]
+) -> str:
     """Return the tag; it begins with the generation, so that clients can order two tags."""
-    digest = hashlib.sha256(json.dumps([uid, sorted(labels.items())]).encode()).hexdigest()
+    parts = [uid, sorted(labels.items()), *([sorted(options.items())] if options else [])]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
     return f"{generation}-{digest[:DIGEST_LENGTH]}"
 
 
@@ -31,9 +35,10 @@ def tag_of_body(body: Mapping[str, Any]) -> str:
         uid=str(metadata.get("uid", "")),
         generation=int(metadata.get("generation", 0)),
         labels=metadata.get("labels") or {},
+        options=option_annotations(metadata.get("annotations")),
     )
 
 
 def tag_of_row(row: Queue) -> str:
     """Return the tag of a mirrored queue, which equals that of the object."""
-    return edit_tag(uid=row.uid, generation=row.generation, labels=row.labels)
+    return edit_tag(uid=row.uid, generation=row.generation, labels=row.labels, options=row.options)

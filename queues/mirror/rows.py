@@ -47,10 +47,12 @@ from queues.models import (
     PriorityClass,
     Queue,
 )
+from queues.tree.options import option_annotations
 from queues.workloads.accounting import PodDemand, pod_demand, quota_gpus
 from queues.workloads.bind_failures import row_of_failures
 from queues.workloads.conditions import is_backed_off
 from queues.workloads.holds import hold_of
+from queues.workloads.users import user_of
 
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
 RACK_LABELS = ("topology.kubernetes.io/rack", "kai.scheduler/rack", "rack")
@@ -86,6 +88,7 @@ def queue_row(queue: QueueView) -> Queue:
         reclaim_min_runtime=queue.spec.reclaim_min_runtime[:64],
         manager=queue.manager[:128],
         labels=queue.metadata.labels,
+        options=option_annotations(queue.metadata.annotations),
         **_bounds("gpu", resources.gpu),
         **_bounds("cpu", resources.cpu),
         **_bounds("memory", resources.memory),
@@ -144,7 +147,7 @@ def group_row(group: PodGroupObject) -> PodGroup:
         queue=_reference(spec.queue),
         owner_kind=owner_kind[:128],
         owner_name=owner_name,
-        user=meta.labels.get(keys.USER, meta.annotations.get(keys.USER, "")),
+        user=user_of(meta.labels, meta.annotations),
         pool=meta.labels.get(keys.NODE_POOL, ""),
         priority_class=spec.priority_class_name,
         preemptibility=spec.preemptibility,

@@ -13,10 +13,16 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from kube.values.durations import parse_duration
+
+# Imported from here by those who read shapes.
+from queues.tree.findings import Finding as Finding
+from queues.tree.findings import Severity as Severity
+from queues.tree.findings import is_clean as is_clean
+from queues.tree.findings import shown as shown
+from queues.tree.options import NO_OPTIONS, QueueOptions, read_options
 
 UNLIMITED = -1.0
 RESOURCES = ("gpu", "cpu", "memory")
@@ -31,39 +37,9 @@ LABEL_LENGTH = 63
 PRIORITY_RANGE = (-(2**31), 2**31 - 1)
 GPU_PLACES = 3
 MAX_AMOUNT = 1e15
-SHOWN_LENGTH = 80
 
 BoundAmounts = Mapping[str, float | None]
 EMPTY: BoundAmounts = dict.fromkeys(RESOURCES)
-
-
-class Severity(StrEnum):
-    """An edit with an error is refused; warnings are returned with the result."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One problem of a queue or an edit."""
-
-    pointer: str
-    code: str
-    message: str
-    severity: Severity = Severity.ERROR
-    given: Any = None
-    allowed: Any = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the entry of a problem's `errors` or of an answer's `warnings`."""
-        return {
-            "pointer": self.pointer,
-            "code": self.code,
-            "message": self.message,
-            "given": self.given,
-            "allowed": self.allowed,
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +57,7 @@ class QueueShape:
     quota: BoundAmounts = field(default_factory=lambda: EMPTY)
     limit: BoundAmounts = field(default_factory=lambda: EMPTY)
     weight: BoundAmounts = field(default_factory=lambda: EMPTY)
-
-
-def shown(value: object) -> Any:
-    """Return the value if it is small and plain JSON, else a short description of it."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, int):
-        return value if abs(value) < 2**53 else f"an integer of {value.bit_length()} bits"
-    if isinstance(value, str):
-        # Lone surrogates cannot be encoded as UTF-8.
-        clean = value.encode(errors="replace").decode()
-        return clean if len(clean) <= SHOWN_LENGTH else clean[:SHOWN_LENGTH] + "…"
-    return f"a value of type {type(value).__name__}"
-
-
-def is_clean(text: str) -> bool:
-    """Return whether a string is valid Unicode without NUL, so that it can be stored and sent everywhere."""
-    try:
-        return b"\x00" not in text.encode()
-    except UnicodeEncodeError:
-        return False
+    options: QueueOptions = NO_OPTIONS
 
 
 def shapes_of(bodies: Iterable[object]) -> dict[str, QueueShape]:
@@ -134,6 +88,8 @@ def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
         name: _mapping(per_resource.get(name) or {}, f"/quota/{REST_NAMES[name]}", findings)
         for name in RESOURCES
     }
+    options, unreadable_options = read_options(metadata.get("annotations"))
+    findings += unreadable_options
     shape = QueueShape(
         name=_name(metadata.get("name"), "/name", findings, is_required=True),
         parent=_name(spec.get("parentQueue"), "/parent", findings, is_required=False),
@@ -150,6 +106,7 @@ def read_queue(body: object) -> tuple[QueueShape, tuple[Finding, ...]]:
         quota=_amounts(cells, QUOTA, findings),
         limit=_amounts(cells, LIMIT, findings),
         weight=_amounts(cells, WEIGHT, findings),
+        options=options,
     )
     return shape, tuple(findings)
 

@@ -28,12 +28,13 @@ from scheduler.core.session.fit import (
     TopologyRefusal,
 )
 from scheduler.core.session.session import Session
+from scheduler.core.session.user_shares import NO_USER, UserShares
 from scheduler.explain.opening import OpeningRoom
-from scheduler.explain.texts import disruption_message
+from scheduler.explain.texts import amounts, disruption_message
 
 MAX_NAMES = 3
-#: Class, evidence of nodes, reasons of the group, whether it had a turn, its queue.
-Likeness = tuple[int, tuple[int, ...], tuple[GroupReason, ...], bool, int]
+#: Class, evidence of nodes, reasons of the group, whether it had a turn, its queue, its user where users count.
+Likeness = tuple[int, tuple[int, ...], tuple[GroupReason, ...], bool, int, int]
 #: Checks that need no node -> what their failure means; others mean that no node fits.
 CODE_OF_CHECK = {
     "MaxNodePoolResources": reasons.NEVER_FITS,
@@ -74,6 +75,7 @@ class CauseFinder:
         #: Cause found for an earlier pod group, by what two alike pod groups share.
         self._known: dict[Likeness, Cause] = {}
         self._turned_away = frozenset(session.turned_away)
+        self._users = session.attached(UserShares)
 
     def cause(self, group: int) -> Cause:
         """Return why a pod group that is ready still waits; pod groups of one task that failed alike share one result."""
@@ -103,6 +105,7 @@ class CauseFinder:
             tuple(refusal.reason for refusal in fit.pod_groups.get(group, ())),
             group in self._turned_away,
             groups.queue[group],
+            NO_USER if self._users is None else self._users.user_of[group],
         )
 
     def _cause(self, group: int) -> Cause:
@@ -180,7 +183,8 @@ class CauseFinder:
         ahead = sum(state.pod_groups.queue[other] == queue for other in self._turned_away)
         return Cause(
             reasons.ORDER_BEHIND,
-            f"Its turn did not come in this cycle; {ahead} workloads of its queue are ahead",
+            f"Its turn did not come in this cycle; {ahead} workloads of its queue are ahead"
+            + _about_user(self._session, group),
         )
 
     def _behind(self, group: int) -> Cause | None:
@@ -200,10 +204,22 @@ class CauseFinder:
         if not takers:
             return None
         names = [groups.name(other) for other in takers]
-        return Cause(
-            reasons.ORDER_BEHIND,
-            f"There was room when the cycle began; workloads ahead of it took it: {first_few(names, MAX_NAMES)}",
-        )
+        text = f"There was room when the cycle began; workloads ahead of it took it: {first_few(names, MAX_NAMES)}"
+        return Cause(reasons.ORDER_BEHIND, text + _about_user(session, group))
+
+
+def _about_user(session: Session, group: int) -> str:
+    """Return what the user of a pod group holds, where that decides its place in the queue; else nothing."""
+    users = session.attached(UserShares)
+    if users is None or users.user_of[group] == NO_USER:
+        return ""
+    user = users.user_of[group]
+    queue = session.state.queues.inputs[session.state.pod_groups.queue[group]]
+    name = f"User '{users.names[user]}'" if users.names[user] else "Work without a user"
+    return (
+        f". In queue '{queue.display_name or queue.name}' users who hold less go first. "
+        f"{name} holds {amounts(tuple(users.held[user]))}"
+    )
 
 
 def _disruption_refusal(session: Session, group: int) -> DisruptionRefusal | None:

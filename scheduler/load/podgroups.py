@@ -23,6 +23,7 @@ from kube.values.durations import seconds_or_none
 from kube.values.times import time_or_none
 from queues.workloads.conditions import is_backed_off
 from queues.workloads.holds import hold_of
+from queues.workloads.users import user_of
 from scheduler.core.cluster.inputs import (
     DEFAULT_SUBGROUP,
     PodGroupInput,
@@ -52,6 +53,7 @@ class GroupShape:
     stale_since: float | None
     staleness_grace_s: float | None
     preemption_delay_s: float
+    user: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +138,7 @@ def group_input(
         stale_since=_relative(times.stale_since, now),
         staleness_grace_s=shape.staleness_grace_s,
         preemption_delay_s=shape.preemption_delay_s,
+        user=shape.user,
     )
 
 
@@ -173,6 +176,7 @@ def group_shape(group: PodGroup, aliases: Aliases) -> GroupShape:
         stale_since=_moment(annotations.get(STALE_SINCE, "")),
         staleness_grace_s=seconds_or_none(group.spec.staleness_grace_period),
         preemption_delay_s=max(0.0, seconds_or_none(group.spec.preemption_delay) or 0.0),
+        user=user_of(group.metadata.labels, annotations),
     )
 
 

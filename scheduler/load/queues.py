@@ -10,6 +10,7 @@ from math import inf
 from kube.objects.queue import Queue, QueueResource, QueueResources
 from kube.process.set_aside import SetAside
 from kube.values.durations import seconds_or_none
+from queues.tree.options import read_options
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 
@@ -58,6 +59,7 @@ def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> Queue
     """Return the input of one queue; without `resources` nothing may run in it."""
     spec = queue.spec
     resources = spec.resources or QueueResources()
+    options, _ = read_options(queue.metadata.annotations)
     return QueueInput(
         name=queue.metadata.name,
         display_name=queue.display_name,
@@ -69,6 +71,7 @@ def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> Queue
         gpu=_amounts(resources.gpu, 1.0, used[2]),
         preempt_min_runtime_s=_seconds(spec.preempt_min_runtime),
         reclaim_min_runtime_s=_seconds(spec.reclaim_min_runtime),
+        user_fairness=options.user_fairness,
     )
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from rest_framework import serializers as s
 
-from kaiweb.api.schema.shared import Amounts, Bounds, Page, WantedBounds, Weights
+from kaiweb.api.schema.shared import (
+    Amounts,
+    Bounds,
+    ModelBounds,
+    Page,
+    WantedBounds,
+    WantedModelBounds,
+    Weights,
+)
 
 
 class Queue(s.Serializer[object]):
@@ -29,6 +37,8 @@ class Queue(s.Serializer[object]):
     totalWorkloads = s.IntegerField()
     orphan = s.BooleanField()
     problems = s.ListField(child=s.CharField())
+    userFairness = s.BooleanField()
+    gpuModels = ModelBounds()
     managedBy = s.CharField()
     labels = s.DictField(child=s.CharField())
     createdAt = s.DateTimeField()
@@ -46,6 +56,8 @@ class QueueWrite(s.Serializer[object]):
     limit = WantedBounds(required=False)
     weight = Weights(required=False)
     labels = s.DictField(child=s.CharField(allow_null=True), required=False)
+    userFairness = s.BooleanField(required=False, allow_null=True)
+    gpuModels = WantedModelBounds(required=False)
 
 
 class QueueCreate(QueueWrite):

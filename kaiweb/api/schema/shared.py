@@ -23,6 +23,24 @@ WANTED_SCHEMA = {
     "description": "null unsets; a resource that is not named stays.",
     "properties": {"gpu": WANTED, "cpuMilli": WANTED, "memoryBytes": WANTED},
 }
+MODELS_SCHEMA = {
+    "type": "object",
+    "description": "By GPU model, as the label of nodes names it. An absent bound is none.",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"quota": BOUND, "limit": BOUND, "allocated": NUMBER},
+        "required": ["allocated"],
+    },
+}
+WANTED_MODELS_SCHEMA = {
+    "type": ["object", "null"],
+    "description": "By GPU model, as the label of nodes names it; replaces the bounds of all models.",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"quota": WANTED, "limit": WANTED},
+        "additionalProperties": False,
+    },
+}
 WEIGHTS_SCHEMA = {
     "type": "object",
     "properties": {"gpu": NUMBER, "cpuMilli": NUMBER, "memoryBytes": NUMBER},
@@ -42,6 +60,16 @@ class Bounds(s.JSONField):
 @extend_schema_field(WANTED_SCHEMA)
 class WantedBounds(s.JSONField):
     """Quota or limit in a write."""
+
+
+@extend_schema_field(MODELS_SCHEMA)
+class ModelBounds(s.JSONField):
+    """Quota, limit and use by GPU model."""
+
+
+@extend_schema_field(WANTED_MODELS_SCHEMA)
+class WantedModelBounds(s.JSONField):
+    """Quota and limit by GPU model in a write."""
 
 
 @extend_schema_field(WEIGHTS_SCHEMA)

@@ -164,6 +164,8 @@ class PodGroupInput:
     #: How long it may stay stale; None for the shard's default, negative for ever.
     staleness_grace_s: float | None = None
     preemption_delay_s: float = 0.0
+    #: Who submitted it; empty if that is not known.
+    user: str = ""
 
 
 # -------------------------------------------------------------------------------------------- queues
@@ -197,6 +199,8 @@ class QueueInput:
     gpu: QueueAmounts = QueueAmounts()
     preempt_min_runtime_s: float | None = None
     reclaim_min_runtime_s: float | None = None
+    #: Whether users who hold less of the queue go first in it.
+    user_fairness: bool = False
 
 
 # --------------------------------------------------------------------------------------------- nodes

@@ -34,6 +34,7 @@ from scheduler.core.plugins.scores import (
 )
 from scheduler.core.plugins.spec import PluginSpec, without_arguments
 from scheduler.core.plugins.topology.plugin import TopologyPlugin
+from scheduler.core.plugins.user_fairness import UserFairnessPlugin
 
 #: By priority, then by name.
 PLUGINS: tuple[PluginSpec[Any], ...] = (
@@ -46,6 +47,8 @@ PLUGINS: tuple[PluginSpec[Any], ...] = (
         make=ProportionPlugin,
     ),
     without_arguments("priority", 1700, PriorityPlugin),
+    # Between priority and the order of elastic pod groups; acts in queues that ask for it only.
+    without_arguments("userfairness", 1650, UserFairnessPlugin),
     without_arguments("nodeavailability", 1600, NodeAvailabilityPlugin),
     without_arguments("resourcetype", 1500, ResourceTypePlugin),
     without_arguments("podaffinity", 1400, PodAffinityPlugin),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from scheduler.core.arrays import Amounts
@@ -18,6 +19,7 @@ from scheduler.core.cluster.changes import Cursor
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
+from scheduler.core.session.user_shares import UserShares
 
 #: Index of the node above the top queues.
 TOP = -1
@@ -82,6 +84,85 @@ class _Node:
             return heapq.heappop(self.pushed)[2]
         return self.initial.pop()[2]
 
+    def fill(self, entries: list[TurnEntry], depth: float) -> int:
+        """Add the entries from the start, the best ones up to `depth`; return how many."""
+        entries.sort()
+        if len(entries) > depth:
+            del entries[int(depth) :]
+        entries.reverse()
+        self.initial = entries
+        return len(entries)
+
+    def put(self, entry: TurnEntry) -> None:
+        """Add an entry to a leaf."""
+        heapq.heappush(self.pushed, entry)
+
+    def is_empty(self) -> bool:
+        """Return whether a leaf has no entry."""
+        return not self.initial and not self.pushed
+
+
+class _LeafOfUsers(_Node):
+    """A leaf queue in which users who hold less go first; its entries are kept by user.
+
+    What users hold changes with every placement, so the users are compared anew for every turn.
+    """
+
+    __slots__ = ("_by_user", "_users")
+
+    def __init__(self, queue: int, parent: _Node | None, users: UserShares) -> None:
+        super().__init__(queue, parent)
+        self._users = users
+        #: User -> his entries as a heap; no user without entries.
+        self._by_user: dict[int, list[TurnEntry]] = {}
+
+    def first(self) -> TurnEntry:
+        """Return the first entry of the user who goes first."""
+        return self._by_user[self._first_user()][0]
+
+    def take(self) -> GangView:
+        """Remove that entry and return its pod group."""
+        user = self._first_user()
+        entries = self._by_user[user]
+        view = heapq.heappop(entries)[2]
+        if not entries:
+            del self._by_user[user]
+        return view
+
+    def fill(self, entries: list[TurnEntry], depth: float) -> int:
+        """Add the entries from the start; users take turns for the first `depth` places."""
+        for entry in entries:
+            self.put(entry)
+        if len(entries) > depth:
+            self._shorten(int(depth))
+        return sum(map(len, self._by_user.values()))
+
+    def put(self, entry: TurnEntry) -> None:
+        """Add an entry to those of its user."""
+        key, serial, view = entry
+        own = (self._users.own_key(key), serial, view)
+        heapq.heappush(self._by_user.setdefault(self._users.user_of[view.pod_group], []), own)
+
+    def is_empty(self) -> bool:
+        """Return whether no user has an entry."""
+        return not self._by_user
+
+    def _first_user(self) -> int:
+        by_user, key = self._by_user, self._users.key_of_head
+        if len(by_user) == 1:
+            return next(iter(by_user))
+        return min(by_user, key=lambda user: key(*by_user[user][0][::2]))
+
+    def _shorten(self, depth: int) -> None:
+        ranked = sorted(
+            (position, self._users.use(user), entry[:2], user, entry)
+            for user, entries in self._by_user.items()
+            for position, entry in enumerate(sorted(entries, key=itemgetter(0, 1)))
+        )
+        self._by_user.clear()
+        for *_, user, entry in ranked[:depth]:
+            self._by_user.setdefault(user, []).append(entry)
+
 
 class GroupOrder:
     """Pod groups of all queues in the order they are served.
@@ -103,6 +184,7 @@ class GroupOrder:
         self._session = session
         self._policy = session.policy
         self._paths = session.policy.ledger.paths
+        self._users = session.attached(UserShares)
         self._top = _Node(TOP, None)
         #: Queue -> its node in the tree of heaps.
         self._nodes: dict[int, _Node] = {}
@@ -137,7 +219,7 @@ class GroupOrder:
     def push(self, view: GangView) -> None:
         """Add a pod group, for instance for another turn."""
         node = self._node(view.queue)
-        heapq.heappush(node.pushed, self._entry(view))
+        node.put(self._entry(view))
         self._count += 1
         self._stale.append(node)
 
@@ -167,13 +249,8 @@ class GroupOrder:
             if queue >= 0:
                 by_queue.setdefault(queue, []).append(self._entry(view))
         for queue, entries in by_queue.items():
-            entries.sort()
-            if len(entries) > depth:
-                del entries[int(depth) :]
-            entries.reverse()
             node = self._node(queue)
-            node.initial = entries
-            self._count += len(entries)
+            self._count += node.fill(entries, depth)
             self._stale.append(node)
 
     def _node(self, queue: int) -> _Node:
@@ -182,7 +259,12 @@ class GroupOrder:
         if node is None:
             path = self._paths[queue]
             parent = self._node(path[1]) if len(path) > 1 else self._top
-            node = self._nodes[queue] = _Node(queue, parent)
+            users = self._users
+            node = self._nodes[queue] = (
+                _Node(queue, parent)
+                if users is None or not users.applies_to(queue)
+                else _LeafOfUsers(queue, parent, users)
+            )
             parent.children[node] = None
             parent.unmeasured[node] = None
         return node
@@ -210,7 +292,7 @@ class GroupOrder:
                 break
             if current.best is not None:
                 current.candidate = current.best.candidate
-            elif current.initial or current.pushed:
+            elif not current.is_empty():
                 current.candidate = self._candidate_of(current.first()[2])
             elif self._nodes.get(current.queue) is current:
                 del self._nodes[current.queue]

@@ -100,6 +100,7 @@ def read_queue(queue: Document) -> QueueInput:
         gpu=_queue_amounts(queue.get("gpu")),
         preempt_min_runtime_s=optional_number(queue.get("preempt_min_runtime_seconds")),
         reclaim_min_runtime_s=optional_number(queue.get("reclaim_min_runtime_seconds")),
+        user_fairness=bool(queue.get("user_fairness", False)),
     )
 
 

@@ -136,6 +136,7 @@ class World:
             stale_since=optional_number(job.get("stale_since_offset_seconds")),
             staleness_grace_s=optional_number(job.get("staleness_grace_seconds")),
             preemption_delay_s=float(job.get("preemption_delay_seconds", 0)),
+            user=job.get("user") or "",
         )
 
     def _task(self, job: Document, task: Document) -> TaskInput:
