@@ -67,6 +67,8 @@ export function seedQueues(etag: () => string): Map<string, Queue> {
       pendingWorkloads: 0,
       runningWorkloads: 0,
       orphan: false,
+      userFairness: false,
+      gpuModels: {},
       managedBy: "",
       depth: parent === null ? 0 : 1,
       children: [],

@@ -383,3 +383,25 @@ def test_a_token_for_a_subtree_stays_in_it(admin: Any, cluster: FakeGateway) -> 
     narrow = token_client(admin, ["admin", "queues:write"], subtree="science")
     assert patch(narrow, cluster, "physics", {"priority": 1}).status_code == 200
     assert patch(narrow, cluster, "product", {"priority": 1}).status_code == 403
+
+
+def test_options_of_a_queue_are_written_as_annotations_and_shown(
+    client: APIClient, cluster: FakeGateway, sync: Callable[[], None]
+) -> None:
+    wanted = {"userFairness": True, "gpuModels": {"A100": {"quota": 4, "limit": 8}}}
+    answer = patch(client, cluster, "physics", wanted)
+    assert answer.status_code == 200
+    assert answer.json()["queue"]["userFairness"] is True
+    annotations = cluster.raw(QUEUES, "physics")["metadata"]["annotations"]
+    assert annotations["kaiweb.dev/user-fairness"] == "true"
+    sync()
+    shown = client.get(f"{URL}/physics")
+    assert shown.json()["gpuModels"] == {"A100": {"quota": 4, "limit": 8, "allocated": 0}}
+    assert shown["ETag"] == etag(cluster, "physics")
+    assert patch(client, cluster, "physics", {"gpuModels": None}).json()["queue"]["gpuModels"] == {}
+
+
+def test_an_option_of_the_wrong_kind_is_refused(client: APIClient, cluster: FakeGateway) -> None:
+    response = patch(client, cluster, "physics", {"gpuModels": {"A100": {"quota": -3}}})
+    assert (response.status_code, slug(response)) == (422, "validation")
+    assert response.json()["errors"][0]["pointer"] == "/gpuModels/A100/quota"

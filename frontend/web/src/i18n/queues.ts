@@ -110,6 +110,9 @@ export const FACTS = {
   workloadCounts: (running: number, pending: number) =>
     `${count(running)} running, ${count(pending)} pending`,
   created: "Created",
+  models: "GPU models",
+  model: (model: string, allocated: number, quota?: Bound, limit?: Bound) =>
+    `${model}: ${gpuCount(allocated)} allocated · quota ${quota ?? "none"} · limit ${limit ?? "none"}`,
   resource: (resource: Resource, allocated: number, requested: number, share: number | null) =>
     [
       `${amount(resource, allocated)} of ${amount(resource, requested)} requested ${UNIT[resource]} allocated`,
@@ -169,12 +172,16 @@ const TEXT_NAME: Record<TextField, string> = {
   preemptMinRuntime: "Minimum runtime before preemption",
   reclaimMinRuntime: "Minimum runtime before reclaim",
   labels: "Labels",
+  userFairness: "Users who hold less go first",
+  gpuModels: "GPU models: quota/limit",
 };
 const TEXT_HINT: Record<TextField, string> = {
   displayName: "the name of the queue",
   preemptMinRuntime: "for example 5m or 1h30m",
   reclaimMinRuntime: "for example 5m or 1h30m",
   labels: "for example team=a, cost=7",
+  userFairness: "",
+  gpuModels: "for example NVIDIA-H100=4/8, NVIDIA-A100=8/-",
 };
 const SHORT_PART_NAME: Record<Part, string> = { quota: "Quota", limit: "Limit", weight: "Weight" };
 
@@ -224,6 +231,8 @@ export function entryProblemText(problem: EntryProblem, text: string): string {
       return "Enter a whole number.";
     case "negative":
       return "Must not be negative.";
+    case "notModels":
+      return "Write MODEL=quota/limit, with commas between models; - is no bound.";
     case "notLabels":
       return "Write labels as key=value, with commas between them.";
     case "tooPrecise":

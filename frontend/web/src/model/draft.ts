@@ -39,7 +39,8 @@ export function mergePatches(first: QueuePatch, second: QueuePatch): QueuePatch 
   const merged: Record<string, unknown> = { ...first };
   for (const [field, value] of Object.entries(second)) {
     const before = merged[field];
-    merged[field] = isObject(before) && isObject(value) ? { ...before, ...value } : value;
+    const isMerged = field !== "gpuModels" && isObject(before) && isObject(value);
+    merged[field] = isMerged ? { ...before, ...value } : value;
   }
   return merged as QueuePatch;
 }

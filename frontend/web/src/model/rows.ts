@@ -2,6 +2,7 @@
  * The rows of the live topics. They are the REST representations, as in the schema generated from
  * OpenAPI, plus the key `k`.
  */
+import type { GpuModels } from "./gpuModels.ts";
 import type { components } from "./schema.ts";
 
 type Schemas = components["schemas"];
@@ -79,6 +80,9 @@ export type QueuePatch = {
   readonly limit?: Nulls<Queue["limit"]>;
   readonly weight?: Nulls<Queue["weight"]>;
   readonly labels?: Readonly<Record<string, string | null>>;
+  readonly userFairness?: boolean | null;
+  /** Replaces the bounds of all models. */
+  readonly gpuModels?: GpuModels | null;
 };
 
 export type NewQueue = QueuePatch & { readonly name: string };

@@ -2,16 +2,25 @@
  * The editable fields of a queue as a flat map, the form entries that show them, and the three-way
  * merge of two people's changes. A field is named by its JSON pointer, as in the server's errors.
  */
+import { modelsText, readModels } from "./gpuModels.ts";
 import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } from "./rows.ts";
 import { fromShown, toShown } from "./units.ts";
 
+/** The text of an option that is on. */
+export const YES = "yes";
+
 export type Part = "quota" | "limit" | "weight";
-/** Fields that hold a text: a name for people, durations such as `5m`, and labels such as `team=a, cost=7`. */
+/**
+ * Fields that hold a text: a name for people, durations such as `5m`, labels such as `team=a, cost=7`, `yes` for
+ * fairness among users, and bounds per GPU model such as `A100=4/8` (quota/limit).
+ */
 export const TEXT_FIELDS = [
   "displayName",
   "preemptMinRuntime",
   "reclaimMinRuntime",
   "labels",
+  "userFairness",
+  "gpuModels",
 ] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type Pointer = "/priority" | `/${TextField}` | `/${Part}/${Resource}`;
@@ -26,6 +35,8 @@ export const POINTERS: readonly Pointer[] = [
   "/preemptMinRuntime",
   "/reclaimMinRuntime",
   "/labels",
+  "/userFairness",
+  "/gpuModels",
   ...RESOURCES.flatMap((resource) => PARTS.map((part): Pointer => `/${part}/${resource}`)),
 ];
 
@@ -42,13 +53,19 @@ export function textField(pointer: Pointer): TextField | null {
 export function editableValues(queue: Queue): Values {
   const values = new Map<Pointer, Value>([["/priority", queue.priority ?? undefined]]);
   for (const field of TEXT_FIELDS) {
-    const text = field === "labels" ? labelsText(queue.labels) : queue[field];
-    values.set(`/${field}`, text || undefined);
+    values.set(`/${field}`, textOf(queue, field) || undefined);
   }
   for (const resource of RESOURCES) {
     for (const part of PARTS) values.set(`/${part}/${resource}`, queue[part][resource]);
   }
   return values;
+}
+
+function textOf(queue: Queue, field: TextField): string | null {
+  if (field === "labels") return labelsText(queue.labels);
+  if (field === "gpuModels") return modelsText(queue.gpuModels);
+  if (field === "userFairness") return queue.userFairness ? YES : "";
+  return queue[field];
 }
 
 /** What the form shows for one field: the choice, and the text of the number. */
@@ -77,7 +94,8 @@ export type EntryProblem =
   | "notWhole"
   | "negative"
   | "tooPrecise"
-  | "notLabels";
+  | "notLabels"
+  | "notModels";
 
 /** Read one entry: return its value, or why it has none. */
 export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | EntryProblem {
@@ -87,6 +105,10 @@ export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | En
   if (pointer === "/labels") {
     const labels = readLabels(text);
     return labels === null ? "notLabels" : { value: labelsText(labels) || undefined };
+  }
+  if (pointer === "/gpuModels") {
+    const models = readModels(text);
+    return models === null ? "notModels" : { value: modelsText(models) || undefined };
   }
   if (textField(pointer) !== null) return { value: text === "" ? undefined : text };
   const isBound = pointer.startsWith("/quota") || pointer.startsWith("/limit");
@@ -173,7 +195,10 @@ export function patchOf(base: Values, mine: Values): QueuePatch {
     const at = splitPointer(pointer);
     if (pointer === "/labels") {
       patch.labels = labelsPatch(base.get(pointer), mine.get(pointer));
-    } else if (at === null) patch[pointer.slice(1)] = value;
+    } else if (pointer === "/gpuModels") {
+      patch.gpuModels = value === null ? null : readModels(String(value));
+    } else if (pointer === "/userFairness") patch.userFairness = value === YES;
+    else if (at === null) patch[pointer.slice(1)] = value;
     else patch[at.part] = { ...(patch[at.part] as object | undefined), [at.resource]: value };
   }
   return patch as QueuePatch;

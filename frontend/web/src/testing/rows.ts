@@ -24,6 +24,8 @@ export function queueRow(change: Partial<Queue> & { name: string }): Queue {
     runningWorkloads: 0,
     totalWorkloads: 0,
     orphan: false,
+    userFairness: false,
+    gpuModels: {},
     managedBy: "",
     labels: {},
     problems: [],

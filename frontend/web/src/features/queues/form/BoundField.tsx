@@ -1,4 +1,4 @@
-import { SegmentedControl, TextInput } from "@mantine/core";
+import { SegmentedControl, Switch, TextInput } from "@mantine/core";
 import {
   entryProblemText,
   FORM,
@@ -13,6 +13,7 @@ import {
   type Pointer,
   splitPointer,
   textField,
+  YES,
 } from "../../../model/values.ts";
 import styles from "./QueueDrawer.module.css";
 
@@ -47,6 +48,22 @@ export function BoundField(props: Props) {
   const name = fieldName(pointer);
   const unit = fieldUnit(pointer);
   const error = problem === undefined ? props.error : entryProblemText(problem, entry.text);
+  if (pointer === "/userFairness") {
+    return (
+      <div className={[styles.field, isChanged ? styles.draft : ""].join(" ")}>
+        <Switch
+          size="xs"
+          label={name}
+          checked={entry.text === YES}
+          disabled={disabled}
+          error={error}
+          onChange={({ currentTarget: { checked } }) =>
+            onChange(checked ? { kind: "value", text: YES } : { kind: "unset", text: "" })
+          }
+        />
+      </div>
+    );
+  }
   return (
     <div
       className={[

@@ -1,5 +1,5 @@
 import { Button, Drawer, Group } from "@mantine/core";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import { Link } from "react-router";
 import { dateTime, RESOURCE_NAME } from "../../../i18n/numbers.ts";
 import { ACTIONS, FACTS, FORM, QUEUES } from "../../../i18n/queues.ts";
@@ -131,6 +131,12 @@ function Facts({ queue }: { queue: Queue }) {
       <dd>{queue.parent ?? FACTS.topLevel}</dd>
       {RESOURCES.map((resource) => (
         <FactLine key={resource} queue={queue} resource={resource} />
+      ))}
+      {Object.entries(queue.gpuModels).map(([model, { allocated, quota, limit }], index) => (
+        <Fragment key={model}>
+          <dt>{index === 0 ? FACTS.models : ""}</dt>
+          <dd>{FACTS.model(model, allocated, quota, limit)}</dd>
+        </Fragment>
       ))}
       <dt>{FACTS.workloads}</dt>
       <dd>

@@ -125,6 +125,8 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         {field("/preemptMinRuntime")}
         {field("/reclaimMinRuntime")}
         {field("/labels")}
+        {field("/userFairness")}
+        {field("/gpuModels")}
       </fieldset>
       {RESOURCES.map((resource) => (
         <fieldset key={resource} className={styles.group}>
