@@ -15,6 +15,8 @@ MEANINGS: dict[str, str] = {
     "HOLD": "annotation of a pod group: why its waiting pods may not start; removing it releases them",
     "HOLD_UNTIL": "annotation of a pod group: when the hold ends by itself",
     "REQUEUE_BEFORE": "annotation of a pod group: pods older than this time are evicted and wait anew",
+    "USER_FAIRNESS": "annotation of a queue: `true` lets users who hold less of it go first ([how](../guides/user-fairness.md))",
+    "GPU_MODELS": "annotation of a queue: quota and limit per GPU model, as JSON ([how](../guides/gpu-models.md))",
     "TOPOLOGY": "annotation: the Topology that the placement annotations are about",
     "TOPOLOGY_REQUIRED": "annotation: all pods within one domain of this level",
     "TOPOLOGY_PREFERRED": "annotation: as close together as this level, if it can be had",

@@ -47,7 +47,7 @@ ABOUT_NODES = frozenset(
 UNAFFECTED_BY_ORDER = frozenset(
     {
         reasons.NEVER_FITS, reasons.NON_PREEMPTIBLE_OVER_QUOTA, reasons.OVER_LIMIT, reasons.VOLUME,
-        reasons.QUEUE_MISSING, reasons.QUEUE_ORPHAN, reasons.BIND_FAILING,
+        reasons.QUEUE_MISSING, reasons.QUEUE_ORPHAN, reasons.BIND_FAILING, reasons.GPU_MODEL,
     }
 )  # fmt: skip
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from kube.values.durations import UNITS, parse_duration
 from queues.tree.amounts import NO_USAGE, Usage, among_relatives, own_amounts
+from queues.tree.model_amounts import model_bounds
 from queues.tree.shape import (
     LABEL_LENGTH,
     Finding,
@@ -169,6 +170,7 @@ def _judge(
         shape, usage.get(shape.name, NO_USAGE), checks_places=rules.checks_places
     )
     yield from among_relatives(after, shape, before)
+    yield from model_bounds(after, shape)
     yield from _runtimes(shape)
 
 

@@ -155,6 +155,8 @@ class CauseFinder:
         if not usable.any():
             return reasons.NO_NODE
         codes = {_code_of(reason) for reason in fit.reasons()}
+        if reasons.GPU_MODEL in codes:
+            return reasons.GPU_MODEL
         if reasons.DEVICES in codes and not self._lacks_more_of_others(task_class, usable):
             return reasons.DEVICES
         return reasons.VOLUME if reasons.VOLUME in codes else reasons.NO_NODE
@@ -257,6 +259,8 @@ def waits_for_room(session: Session, group: int) -> Cause | None:
 
 
 def _code_of(reason: NodeReason) -> str:
+    if reason.kind is NodeReasonKind.GPU_MODEL:
+        return reasons.GPU_MODEL
     lacks_device = reason.kind is NodeReasonKind.INSUFFICIENT and _is_device(reason.subject)
     if lacks_device or reason.kind in _DEVICE_KINDS:
         return reasons.DEVICES

@@ -42,7 +42,8 @@ class OpeningRoom:
                     if state.tasks.status[task] == RELEASING and was != RELEASING:
                         self._give(room, task, node, -1.0)
         self._room = room
-        self._known: dict[tuple[int, int], list[int]] = {}
+        #: (task class, how many, queue if nodes are refused by queue, else -1) -> the takers.
+        self._known: dict[tuple[int, int, int], list[int]] = {}
 
     def takers(self, chunk: Sequence[int]) -> list[int]:
         """Return the pod groups that took the room of these tasks, or an empty list if there was none."""
@@ -60,7 +61,10 @@ class OpeningRoom:
         return list(all_takers)
 
     def _takers(self, task_class: TaskClass, task: int, needed: int) -> list[int]:
-        key = (task_class.index, needed)
+        state = self._session.state
+        is_by_queue = bool(self._placer.rules(task_class, task).cluster_filters)
+        queue = state.pod_groups.queue[state.tasks.pod_group[task]] if is_by_queue else -1
+        key = (task_class.index, needed, queue)
         takers = self._known.get(key)
         if takers is None:
             takers = self._known[key] = self._look(task_class, task, needed)

@@ -108,6 +108,8 @@ def _reason(reason: NodeReason, task: TaskRef, capacity_text: str) -> str:
             return f"cannot allocate all DRA claims on node {reason.node}"
         case NodeReasonKind.CLAIM_ELSEWHERE:
             return f"claim {reason.subject} node selector does not match node {reason.node}"
+        case NodeReasonKind.GPU_MODEL:
+            return f"node(s) had a GPU model of which {reason.subject}"
         case NodeReasonKind.NOT_GPU_WORKER:
             return f"gpu task: {pod} can't run on non gpu nodes, node: <{reason.node}>"
         case NodeReasonKind.NOT_CPU_WORKER:

@@ -12,7 +12,7 @@ from kube.process.set_aside import SetAside
 from kube.values.durations import seconds_or_none
 from queues.tree.options import read_options
 from scheduler.core.arrays import Amounts
-from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
+from scheduler.core.cluster.inputs import GpuModelBounds, QueueAmounts, QueueInput
 
 DEFAULT_PRIORITY = 100
 MEGABYTE = 1_000_000.0
@@ -72,6 +72,14 @@ def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> Queue
         preempt_min_runtime_s=_seconds(spec.preempt_min_runtime),
         reclaim_min_runtime_s=_seconds(spec.reclaim_min_runtime),
         user_fairness=options.user_fairness,
+        gpu_models=tuple(
+            GpuModelBounds(
+                model=model,
+                quota=None if bounds.quota is None else _bound(bounds.quota, 1.0),
+                limit=None if bounds.limit is None else _bound(bounds.limit, 1.0),
+            )
+            for model, bounds in options.gpu_models.items()
+        ),
     )
 
 

@@ -13,6 +13,7 @@ from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import ActionName, ActionReport, EvictReason
 from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView
+from scheduler.core.session.model_bounds import BoundedQueues
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.room import GpuRoom
@@ -46,9 +47,10 @@ class ConsolidationRules:
         """Return whether a pod group is preemptible: only those that could be victims are served."""
         return self._session.state.pod_groups.preemptible[view.pod_group]
 
-    def failure_scope(self, view: GangView) -> None:
-        """Count the failures of all queues."""
-        del view
+    def failure_scope(self, view: GangView) -> int | None:
+        """Count the failures of all queues; in a queue with bounds per GPU model only its own."""
+        bounded = self._session.attached(BoundedQueues)
+        return view.queue if bounded is not None and view.queue in bounded.leaves else None
 
     def begin(self, view: GangView) -> ConsolidationAttempt:
         """Return an attempt for every pod group."""

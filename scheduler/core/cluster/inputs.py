@@ -186,6 +186,15 @@ UNLIMITED_AMOUNTS = QueueAmounts(quota=inf, limit=inf, over_quota_weight=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuModelBounds:
+    """Quota and limit of one GPU model in a queue, in devices; None is no bound."""
+
+    model: str
+    quota: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueInput:
     """A node of the queue tree; `parent` empty means a top queue."""
 
@@ -201,6 +210,7 @@ class QueueInput:
     reclaim_min_runtime_s: float | None = None
     #: Whether users who hold less of the queue go first in it.
     user_fairness: bool = False
+    gpu_models: tuple[GpuModelBounds, ...] = ()
 
 
 # --------------------------------------------------------------------------------------------- nodes

@@ -7,6 +7,7 @@ from typing import Any
 from scheduler.core.errors import ConfigError
 from scheduler.core.plugins.device_claims.plugin import DeviceClaimsPlugin
 from scheduler.core.plugins.generators import GeneratorPlugin
+from scheduler.core.plugins.gpu_models import GpuModelsPlugin
 from scheduler.core.plugins.min_runtime import MinRuntimeArguments, MinRuntimePlugin
 from scheduler.core.plugins.numa.plugin import NumaArguments, NumaPlugin
 from scheduler.core.plugins.orders import (
@@ -59,6 +60,8 @@ PLUGINS: tuple[PluginSpec[Any], ...] = (
     without_arguments("taskorder", 900, TaskOrderPlugin),
     without_arguments("nominatednode", 800, NominatedNodePlugin),
     without_arguments("dynamicresources", 700, DeviceClaimsPlugin),
+    # Acts in queues that bound GPU models only.
+    without_arguments("gpumodels", 650, GpuModelsPlugin),
     PluginSpec(
         name="minruntime",
         priority=600,

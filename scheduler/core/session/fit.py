@@ -45,6 +45,7 @@ class NodeReasonKind(StrEnum):
     DEVICES = "devices"  # subject: the cause, if devices are not simply in use
     CLAIM_ELSEWHERE = "claim-elsewhere"  # subject: the claim
     NUMA = "numa"
+    GPU_MODEL = "gpu-model"  # subject: the bound of a queue that would be exceeded
 
 
 @dataclass(frozen=True, slots=True)

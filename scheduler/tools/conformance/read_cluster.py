@@ -17,6 +17,7 @@ from scheduler.core.cluster.device_inputs import (
 )
 from scheduler.core.cluster.inputs import (
     UNLIMITED_AMOUNTS,
+    GpuModelBounds,
     NodeInput,
     NumaShare,
     NumaTopology,
@@ -101,6 +102,14 @@ def read_queue(queue: Document) -> QueueInput:
         preempt_min_runtime_s=optional_number(queue.get("preempt_min_runtime_seconds")),
         reclaim_min_runtime_s=optional_number(queue.get("reclaim_min_runtime_seconds")),
         user_fairness=bool(queue.get("user_fairness", False)),
+        gpu_models=tuple(
+            GpuModelBounds(
+                model=model,
+                quota=None if "quota" not in bounds else _unlimited(bounds["quota"]),
+                limit=None if "limit" not in bounds else _unlimited(bounds["limit"]),
+            )
+            for model, bounds in (queue.get("gpu_models") or {}).items()
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from queues.editing.bodies import patch_between
 from queues.editing.tags import tag_of_body
 from queues.tree import hierarchy
 from queues.tree.options import ModelBounds, read_options
-from queues.tree.shape import QueueShape, read_queue
+from queues.tree.shape import QueueShape, read_queue, shapes_of
 
 
 def body(**annotations: str) -> dict:
@@ -103,3 +103,41 @@ def test_a_changed_option_changes_the_tag_of_an_edit() -> None:
 def test_a_shape_carries_the_options() -> None:
     shape: QueueShape = read_queue(body(**{USER_FAIRNESS: "true"}))[0]
     assert shape.options.user_fairness
+
+
+def model_body(name: str, parent: str = "", quota: float = -1, **models: dict) -> dict:
+    created, faults = edits.apply(
+        edits.new_queue(name),
+        {"gpuModels": models, "quota": {"gpu": "unlimited" if quota < 0 else quota}},
+    )
+    assert faults == ()
+    if parent:
+        created["spec"]["parentQueue"] = parent
+    return created
+
+
+def codes(new: dict, *others: dict) -> list[tuple[str, str]]:
+    tree = shapes_of(others)
+    findings = hierarchy.check(tree, old=None, new=new)
+    assert hierarchy.errors(findings) == ()
+    return [(f.pointer, f.code) for f in findings if f.pointer.startswith("/gpuModels")]
+
+
+def test_bounds_of_models_are_compared_with_each_other_and_the_total() -> None:
+    queue = model_body("a", quota=4, A100={"quota": 3, "limit": 2}, H100={"quota": 2})
+    assert codes(queue) == [
+        ("/gpuModels/A100/quota", "quota-over-limit"),
+        ("/gpuModels", "models-over-quota"),
+    ]
+
+
+def test_the_sum_of_the_children_is_compared_with_the_parent_model_by_model() -> None:
+    top = model_body("top", A100={"quota": 4, "limit": 6})
+    one = model_body("one", "top", A100={"quota": 3})
+    fits = model_body("two", "top", A100={"quota": 1, "limit": 6}, H100={"quota": 9})
+    assert codes(fits, top, one) == []
+    over = model_body("two", "top", A100={"quota": 2, "limit": 7})
+    assert codes(over, top, one) == [
+        ("/gpuModels/A100/limit", "limit-over-parent"),
+        ("/gpuModels/A100/quota", "children-over-parent"),
+    ]

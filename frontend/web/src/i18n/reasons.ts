@@ -16,6 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   TopologyFragmented: "No topology domain has enough room",
   NoNodeFits: "No node fits right now",
   DeviceShortage: "Not enough free GPUs",
+  GpuModelBound: "The queue may not take more of this GPU model",
   VolumeOrClaim: "A volume or claim cannot be satisfied",
   OrderBehind: "Other workloads were served first",
   BindFailing: "Binding fails and is being retried",
@@ -50,6 +51,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "Compare the evidence with the nodes it may use: free CPU and memory, or tolerate a taint.",
   DeviceShortage:
     "Ask for fewer GPUs per pod, or wait until GPUs become free on a node it may use.",
+  GpuModelBound:
+    "Raise the bound of the GPU model that the text names, or let it run on another model.",
   VolumeOrClaim: "Create or correct the volume, the claim or the config map that the text names.",
   OrderBehind:
     "Nothing to do: its turn comes after the workloads ahead of it. A higher priority class moves it up.",

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('queues', '0007_audit_kinds_and_holds'),
+        ('queues', '0008_failed_binds'),
     ]
 
     operations = [

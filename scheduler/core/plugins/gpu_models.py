@@ -1,0 +1,238 @@
+"""Bounds per GPU model: how much of one model a queue may hold, and how much of it is safe from reclaim.
+
+A task is charged to the model of the node it is on. On the path from its leaf queue to the root
+
+- a limit of the model refuses nodes of this model for any task that would exceed it;
+- a quota of the model refuses them for non-preemptible tasks beyond it, and reclaim leaves a queue its quota.
+
+What a task of a shared device takes counts as its part of the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.core.arrays import GPU_INDEX, TOLERANCE, Bools
+from scheduler.core.cluster.classes import TaskClass
+from scheduler.core.cluster.inputs import NodeInput
+from scheduler.core.cluster.status import ACTIVE_ALLOCATED, QUEUE_ALLOCATED
+from scheduler.core.cluster.tasks import NOWHERE
+from scheduler.core.session.fit import NodeReason, NodeReasonKind
+from scheduler.core.session.gang import GangView
+from scheduler.core.session.hooks import Scope
+from scheduler.core.session.minimums import protected_tasks
+from scheduler.core.session.model_bounds import BoundedQueues
+from scheduler.core.session.session import Session
+
+PRODUCT_LABEL = "nvidia.com/gpu.product"
+#: The model of nodes whose devices have no product label.
+UNKNOWN_MODEL = "nvidia.com/gpu"
+NO_MODEL = ""
+
+
+class GpuModelsPlugin:
+    """Keeps the bounds; adds nothing to a session in which no queue has any."""
+
+    def open(self, session: Session) -> None:
+        """Register the filter of nodes, the ledger, and the protection from reclaim."""
+        if not any(queue.gpu_models for queue in session.state.queues.inputs):
+            return
+        keeper = _Keeper(session)
+        session.attach(BoundedQueues(frozenset(keeper.bounded_leaves)))
+        hooks = session.hooks
+        hooks.filters.append(keeper)
+        hooks.listeners.append(keeper)
+        hooks.reclaim_victim_filters.append(keeper.may_reclaim)
+        hooks.reclaim_validators.append(keeper.leaves_quotas)
+
+
+#: (queue, GPU model)
+Cell = tuple[int, str]
+
+
+class _Keeper:
+    """What queues hold of the models they bound: a filter of nodes and a listener of placements."""
+
+    name = "GpuModel"
+    scope = Scope.CLUSTER
+
+    def __init__(self, session: Session) -> None:
+        state = session.state
+        self._session, self._state = session, state
+        self._paths = session.policy.ledger.paths
+        self._model_of = [model_of(node) for node in state.nodes.inputs]
+        self._models = sorted(set(self._model_of) - {NO_MODEL})
+        self._nodes_of = {
+            model: np.array([each == model for each in self._model_of]) for model in self._models
+        }
+        bounds = {
+            (queue, each.model): each
+            for queue, queue_input in enumerate(state.queues.inputs)
+            for each in queue_input.gpu_models
+        }
+        self._limits = {c: b.limit for c, b in bounds.items() if b.limit is not None}
+        self._quotas = {c: b.quota for c, b in bounds.items() if b.quota is not None}
+        self._held: dict[Cell, float] = dict.fromkeys(bounds, 0.0)
+        self._held_non_preemptible: dict[Cell, float] = dict.fromkeys(bounds, 0.0)
+        bounding = {queue for queue, _ in bounds}
+        #: Leaf queues with a bound on their path to the root.
+        self.bounded_leaves = {
+            queue
+            for queue in range(len(state.queues))
+            if state.queues.is_leaf(queue) and not bounding.isdisjoint(self._paths[queue])
+        }
+        self._classes = self._charge_running()
+
+    def _charge_running(self) -> set[int]:
+        """Charge what runs; return the task classes of the queues concerned."""
+        tasks, groups = self._state.tasks, self._state.pod_groups
+        classes: set[int] = set()
+        for group, queue in enumerate(groups.queue):
+            if queue not in self.bounded_leaves:
+                continue
+            for task in groups.tasks_of(group):
+                classes.add(tasks.task_class[task].index)
+                if QUEUE_ALLOCATED[tasks.status[task]] and tasks.node[task] != NOWHERE:
+                    for cell, held in self._cells(task, tasks.node[task]):
+                        held[cell] += tasks.accepted[task][GPU_INDEX]
+        return classes
+
+    def _cells(self, task: int, node: int) -> list[tuple[Cell, dict[Cell, float]]]:
+        """Return the counters that a task on a node is charged to."""
+        group = self._state.tasks.pod_group[task]
+        queue = self._state.pod_groups.queue[group] if group != NOWHERE else NOWHERE
+        if queue not in self.bounded_leaves:
+            return []
+        model = self._model_of[node]
+        cells = [cell for index in self._paths[queue] if (cell := (index, model)) in self._held]
+        counters = [(cell, self._held) for cell in cells]
+        if not self._state.pod_groups.preemptible[group]:
+            counters += [(cell, self._held_non_preemptible) for cell in cells]
+        return counters
+
+    # ---------------------------------------------------------------------------------- listener
+
+    def concerns(self, task_class: TaskClass) -> bool:
+        """Return whether tasks of a class take GPUs and a queue concerned has any."""
+        return task_class.index in self._classes and not task_class.is_cpu_only
+
+    def placed(self, task: int, node: int) -> None:
+        """Charge a task to the model of its node."""
+        self._add(task, node, self._state.tasks.accepted[task][GPU_INDEX])
+
+    def left(self, task: int, node: int) -> None:
+        """Take back what a task was charged."""
+        self._add(task, node, -self._state.tasks.accepted[task][GPU_INDEX])
+
+    def _add(self, task: int, node: int, gpus: float) -> None:
+        for cell, held in self._cells(task, node):
+            self._state.journal.put(held, cell, held[cell] + gpus)
+
+    # ------------------------------------------------------------------------------------ filter
+
+    def mask(self, task: int, task_class: TaskClass) -> Bools:
+        """Return which nodes have a model of which the queue may hold more."""
+        mask = np.ones(len(self._model_of), dtype=np.bool_)
+        for model in self._models:
+            nodes = self._nodes_of[model]
+            if not task_class.share_memory_mib:
+                gpus = task_class.charged_on(0)[GPU_INDEX]
+                if self._exceeded(task, model, gpus) is not None:
+                    mask[nodes] = False
+                continue
+            for node in np.flatnonzero(nodes).tolist():
+                mask[node] = self.passes(task, task_class, node)
+        return mask
+
+    def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
+        """Return whether the queue may hold more of the model of one node."""
+        return self._exceeded(task, self._model_of[node], self._gpus(task_class, node)) is None
+
+    def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
+        """Return which bound the task would exceed."""
+        model = self._model_of[node]
+        text = self._exceeded(task, model, self._gpus(task_class, node))
+        return () if text is None else (NodeReason(NodeReasonKind.GPU_MODEL, text),)
+
+    def _gpus(self, task_class: TaskClass, node: int) -> float:
+        return task_class.charged_on(self._state.nodes.gpu_memory[node])[GPU_INDEX]
+
+    def _exceeded(self, task: int, model: str, gpus: float) -> str | None:
+        """Return the first bound, from leaf to root, that a task would exceed; None if there is none."""
+        group = self._state.tasks.pod_group[task]
+        queue = self._state.pod_groups.queue[group] if group != NOWHERE else NOWHERE
+        if queue not in self.bounded_leaves:
+            return None
+        preemptible = self._session.is_next_preemptible(group)
+        for index in self._paths[queue]:
+            cell = (index, model)
+            limit = self._limits.get(cell)
+            if limit is not None and self._held[cell] + gpus > limit + TOLERANCE:
+                return self._text("limit", index, model, limit, self._held[cell])
+            quota = None if preemptible else self._quotas.get(cell)
+            if quota is None:
+                continue
+            held = self._held_firmly(cell)
+            if held + gpus > quota + TOLERANCE:
+                return self._text("quota for non-preemptible work", index, model, quota, held)
+        return None
+
+    def _held_firmly(self, cell: Cell) -> float:
+        """Return what non-preemptible work and the minimums of semi-preemptible work hold of a model."""
+        queue, model = cell
+        groups, tasks = self._state.pod_groups, self._state.tasks
+        held = self._held_non_preemptible[cell]
+        for group in groups.protected:
+            if groups.queue[group] != NOWHERE and queue in self._paths[groups.queue[group]]:
+                held += sum(
+                    tasks.accepted[task][GPU_INDEX]
+                    for task in protected_tasks(self._session.view(group))
+                    if self._model_of[tasks.node[task]] == model
+                )
+        return held
+
+    def _text(self, bound: str, queue: int, model: str, amount: float, held: float) -> str:
+        named = self._state.queues.inputs[queue]
+        name = named.display_name or named.name
+        return f"queue '{name}' holds {held:g} of its {bound} of {amount:g} {model}"
+
+    # ----------------------------------------------------------------------------------- reclaim
+
+    def may_reclaim(self, victim: GangView, evictor: GangView) -> bool:
+        """Return whether a pod group could lose its next tasks without taking a queue's quota of a model."""
+        lost = self._sum(victim.eviction_batch(), evictor.queue)
+        return all(
+            self._held[cell] - gpus + TOLERANCE >= self._quotas[cell] for cell, gpus in lost.items()
+        )
+
+    def leaves_quotas(self, evictor: GangView, victims: Sequence[int]) -> bool:
+        """Return whether every queue that lost tasks in a trial keeps its quota of their models."""
+        status = self._state.tasks.status
+        gone = [task for task in victims if not ACTIVE_ALLOCATED[status[task]]]
+        lost = self._sum(gone, evictor.queue)
+        return all(self._held[cell] + TOLERANCE >= self._quotas[cell] for cell in lost)
+
+    def _sum(self, tasks: Sequence[int], evictor_queue: int) -> dict[Cell, float]:
+        """Return what tasks hold of models with a quota, in queues that the evictor's is not part of."""
+        shared = self._paths[evictor_queue]
+        held_by, node_of = self._state.tasks.accepted, self._state.tasks.node
+        sums: dict[Cell, float] = {}
+        for task in tasks:
+            gpus = held_by[task][GPU_INDEX]
+            if node_of[task] == NOWHERE or not gpus:
+                continue
+            for cell, held in self._cells(task, node_of[task]):
+                if held is self._held and cell in self._quotas and cell[0] not in shared:
+                    sums[cell] = sums.get(cell, 0.0) + gpus
+        return sums
+
+
+def model_of(node: NodeInput) -> str:
+    """Return the GPU model of a node: its product label, else a word for all unknown ones."""
+    label = node.labels.get(PRODUCT_LABEL, "")
+    if label:
+        return label
+    has_gpus = node.allocatable.get("gpu", 0) or any("/mig-" in name for name in node.allocatable)
+    return UNKNOWN_MODEL if has_gpus else NO_MODEL
