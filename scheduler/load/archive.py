@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from kube.errors import NotFoundError
 from kube.gateway import Gateway, Listing
@@ -23,6 +25,7 @@ from kube.objects.config import Override, ShardSpec
 from kube.objects.meta import KubeObject, convert
 from kube.resources import CONFIGMAPS, NODES, PODGROUPS, QUEUES, RESOURCE_CLAIMS, Resource
 from kube.store import Store, StoreView
+from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName
 from scheduler.settings.params import ShardParams
@@ -30,6 +33,8 @@ from scheduler.settings.shard import ShardSettings, core_config, plugin_config
 from scheduler.settings.watched import WATCHED
 
 MEMBER = "snapshot.json"
+#: What pods that are gone requested: pairs of a request and a number.
+PAST = "pastRequests"
 LISTED = "1"  # any version: the kind is served
 RAW: dict[str, Resource] = {item.archived_as: item.resource for item in WATCHED if item.archived_as}
 _NANOSECONDS = 1e9
@@ -41,11 +46,12 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """A saved cycle: the cluster as it was, how the scheduler was set up, and when."""
+    """A saved cycle: the cluster as it was, how the scheduler was set up, when, and what was there before."""
 
     view: StoreView
     settings: ShardSettings
     now: float
+    past_requests: Mapping[PlainRequest, float] = field(default_factory=dict)
 
 
 def read_archive(path: Path) -> Archive:
@@ -86,7 +92,16 @@ def archive_of(body: Mapping[str, Any]) -> Archive:
             params=params, core=_core(body.get("config") or {}, body.get("schedulerParams") or {})
         ),
         now=float(body["kaiweb"]["now"]),
+        past_requests=_past_requests(body["kaiweb"].get(PAST) or ()),
     )
+
+
+def _past_requests(pairs: Sequence[Any]) -> dict[PlainRequest, float]:
+    """Return what pods that are gone requested; equal requests of an anonymised file are added up."""
+    past: dict[PlainRequest, float] = {}
+    for request, count in msgspec.convert(pairs, tuple[tuple[PlainRequest, float], ...]):
+        past[request] = past.get(request, 0.0) + count
+    return past
 
 
 def write_archive(
@@ -94,21 +109,29 @@ def write_archive(
     objects: Mapping[str, Sequence[Mapping[str, Any]]],
     settings: ShardSettings,
     now: float,
+    past_requests: Mapping[PlainRequest, float] | None = None,
 ) -> None:
     """Write a snapshot file that KAI's own tool can read."""
-    write_body(path, body_of(objects, settings, now))
+    write_body(path, body_of(objects, settings, now, past_requests))
 
 
 def body_of(
-    objects: Mapping[str, Sequence[Mapping[str, Any]]], settings: ShardSettings, now: float
+    objects: Mapping[str, Sequence[Mapping[str, Any]]],
+    settings: ShardSettings,
+    now: float,
+    past_requests: Mapping[PlainRequest, float] | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON of a snapshot file."""
+    """Return the JSON of a snapshot file; only a running scheduler knows the past requests."""
     return {
         "config": _config_body(settings.core),
         "schedulerParams": _params_body(settings),
         "rawObjects": {key: list(objects.get(key, ())) for key in RAW},
         "discovery": {},
-        "kaiweb": {"now": now, "shard": settings.params.name},
+        "kaiweb": {
+            "now": now,
+            "shard": settings.params.name,
+            PAST: msgspec.to_builtins(tuple((past_requests or {}).items())),
+        },
     }
 
 
@@ -234,16 +257,16 @@ def _argument_texts(arguments: Any) -> dict[str, str]:
         "max_cel_cache_entries": "maxCelCacheEntries",
     }
     texts = {}
-    for field in arguments.__dataclass_fields__:
-        value = getattr(arguments, field)
-        if field.endswith("_s"):
-            texts[names[field]] = f"{value:g}s"
+    for name in arguments.__dataclass_fields__:
+        value = getattr(arguments, name)
+        if name.endswith("_s"):
+            texts[names[name]] = f"{value:g}s"
         elif isinstance(value, bool):
-            texts[names[field]] = str(value).lower()
+            texts[names[name]] = str(value).lower()
         elif isinstance(value, tuple):
-            texts[names[field]] = ",".join(value)
+            texts[names[name]] = ",".join(value)
         else:
-            texts[names[field]] = f"{value:g}" if isinstance(value, float) else str(value)
+            texts[names[name]] = f"{value:g}" if isinstance(value, float) else str(value)
     return texts
 
 

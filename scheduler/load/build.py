@@ -58,6 +58,7 @@ from scheduler.core.cluster.inputs import (
     ClusterInput,
     NodeInput,
     OtherPod,
+    PlainRequest,
     PodGroupInput,
     TaskInput,
     TopologyInput,
@@ -101,6 +102,10 @@ class Snapshot:
     refused_pods: Mapping[str, str] = field(default_factory=dict)
     binds: BindMemory = field(default_factory=BindMemory)
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+
+    def with_past(self, requests: Mapping[PlainRequest, float]) -> Snapshot:
+        """Return the snapshot with what tasks that are gone requested."""
+        return replace(self, cluster=replace(self.cluster, past_requests=requests))
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from queues.workloads.reasons import Standing
 from scheduler.apply.commit import CommitReport, Committer
 from scheduler.apply.refused_evictions import RefusedEvictions
 from scheduler.apply.statuses import StatusWriter
+from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import ActionName
 from scheduler.core.session.session import Session
@@ -29,6 +30,7 @@ from scheduler.explain.job_order import job_order
 from scheduler.explain.standings import standings
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.load.build import Snapshot, SnapshotBuilder
+from scheduler.load.past_requests import RequestMemory, keeps_fragments_small
 from scheduler.loop.marks import MarksMemory, changed_marks
 from scheduler.loop.measure import StopWatch, measure
 from scheduler.loop.pacing import SEARCHING, Pacer, note_delays
@@ -98,6 +100,7 @@ class CycleRunner:
     statuses: StatusWriter = field(init=False)
     _refused_evictions: RefusedEvictions = field(default_factory=RefusedEvictions)
     _marks: MarksMemory = field(default_factory=MarksMemory)
+    _requests: RequestMemory = field(default_factory=RequestMemory)
     _writers: ThreadPoolExecutor = field(init=False)
     _status_writers: ThreadPoolExecutor = field(init=False)
 
@@ -185,15 +188,20 @@ class CycleRunner:
             on_fatal=self.on_fatal,
         )
 
+    def past_requests(self, now: float) -> Mapping[PlainRequest, float]:
+        """Return what pods that are gone requested, for the placement strategy `fragmentation`; else nothing."""
+        return self._requests.past(now) if keeps_fragments_small(self.settings.core) else {}
+
     def _take_snapshot(self, now: float) -> Snapshot:
         usage = self.usage.usage(now) if self.usage is not None else None
-        return self.builder.build(
+        snapshot = self.builder.build(
             self.store.view(),
             now,
             usage=usage,
             marks=self._marks.recent,
             refused_evictions=self._refused_evictions.current(now),
         )
+        return snapshot.with_past(self.past_requests(now))
 
     def _committer(self, snapshot: Snapshot, fence: int) -> Committer:
         return Committer(
@@ -234,6 +242,8 @@ class CycleRunner:
             after_action=committer.apply_all,
         )
         self.pacer.end(session.reports)
+        if keeps_fragments_small(config):
+            self._requests.observe(session.state, snapshot.now)
         if actions.allowed_actions != config.actions:
             note_delays(session)
         return session, pending_before

@@ -160,7 +160,8 @@ def _snapshot(worker: ShardWorker) -> Reply:
             objects = read_objects(worker.gateway, current.params)
         except KubeError as error:
             return _text(503, str(error))
-        write_archive(path, objects, current, time.time())
+        now = time.time()
+        write_archive(path, objects, current, now, worker.runner.past_requests(now))
         return Reply(200, "application/zip", path.read_bytes(), "snapshot.zip")
 
 

@@ -346,6 +346,22 @@ class VolumeInputs:
 # ------------------------------------------------------------------------------------------- cluster
 
 
+@dataclass(frozen=True, slots=True)
+class PlainRequest:
+    """What a task requests of plain devices, as far as the typical mix of requests is concerned.
+
+    Attributes
+    ----------
+    cpu_milli, share, devices : what it takes: so many devices, and this part of each
+    selection : the node selector and the node affinity; None if it has neither
+    """
+
+    cpu_milli: float
+    share: float
+    devices: int
+    selection: TaskConstraints | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInput:
     """Everything one cycle knows: the snapshot."""
@@ -364,3 +380,5 @@ class ClusterInput:
     namespaces: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Name of the node pool in messages.
     node_pool: str = "default"
+    #: What tasks that are gone requested -> how many there were; long ago counts for less.
+    past_requests: Mapping[PlainRequest, float] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kube import keys
+from scheduler.load.archive import PAST
 
 Json = Any
 #: Values under these keys are words of the API, or rules that would break.
@@ -62,7 +63,18 @@ def anonymise(body: Mapping[str, Json]) -> dict[str, Json]:
     names = sorted(set(_names(objects)) - unchanged)
     width = len(str(len(names)))
     replacements = {name: f"x{number:0{width}d}" for number, name in enumerate(names)}
-    return {**body, "discovery": {}, "rawObjects": _renamed(objects, replacements)}
+    return {
+        **body,
+        "discovery": {},
+        "rawObjects": _renamed(objects, replacements),
+        "kaiweb": _without_selections(body["kaiweb"]),
+    }
+
+
+def _without_selections(own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return our own part of the file; the labels that past requests selected nodes by are names."""
+    past = [[{**request, "selection": None}, count] for request, count in own.get(PAST) or ()]
+    return {**own, PAST: past}
 
 
 def _reduced(value: Json) -> Json:

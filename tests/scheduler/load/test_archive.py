@@ -11,6 +11,8 @@ import pytest
 
 from kube.objects.config import ShardSpec
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
+from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator, TaskConstraints
+from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.config import PluginConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.plugins.placement_strategy import NodePlacementArguments
@@ -46,6 +48,16 @@ def saved(tmp_path: Path, settings: ShardSettings | None = None) -> Archive:
     settings = settings or ShardSettings()
     write_archive(path, read_objects(cluster(), settings.params), settings, NOW)
     return read_archive(path)
+
+
+def test_what_pods_that_are_gone_requested_is_kept(tmp_path: Path) -> None:
+    term = NodeTerm(labels=(Expression("gpu", Operator.IN, ("a", "b")),))
+    selection = TaskConstraints(node_selector=(("zone", "z"),), node_affinity=(term,))
+    past = {PlainRequest(500.0, 0.5, 1): 2.5, PlainRequest(0.0, 1.0, 8, selection): 1.0}
+    path = tmp_path / "snapshot.zip"
+    write_archive(path, read_objects(cluster(), ShardParams()), ShardSettings(), NOW, past)
+    assert read_archive(path).past_requests == past
+    assert replay(read_archive(path)).snapshot.cluster.past_requests == past
 
 
 def test_saved_cycle_decides_and_explains(tmp_path: Path) -> None:

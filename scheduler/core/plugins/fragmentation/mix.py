@@ -1,9 +1,11 @@
-"""The typical mix: what the tasks of the snapshot request, running and waiting, and how common each request is."""
+"""The typical mix: what the tasks of the snapshot request and those of the recent past did, and how common each request is."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
 
 import numpy as np
 
@@ -11,6 +13,7 @@ from scheduler.core.arrays import Bools
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.constraints import TaskConstraints
+from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.cluster.matching import matches_node
 from scheduler.core.cluster.state import ClusterState
 
@@ -40,10 +43,6 @@ class TypicalRequest:
     nodes: Bools
 
 
-#: CPU, part of each device, number of devices, and the constraints that select nodes (None: none do).
-_Key = tuple[float, float, int, TaskConstraints | None]
-
-
 def device_count(task_class: TaskClass) -> int:
     """Return how many devices a task takes, whole or in part."""
     return task_class.devices if task_class.is_shared else int(task_class.request.gpus)
@@ -66,44 +65,49 @@ def typical_requests(state: ClusterState) -> list[TypicalRequest]:
     allowed = _allowed_nodes(state, counts)
     cpu, gpus = state.nodes.allocatable[CPU_ROW], state.nodes.allocatable[GPU_ROW]
     requests = []
-    for key, count in counts.items():
-        cpu_milli, share, devices, selection = key
-        nodes = allowed[selection]
+    for request, count in counts.items():
+        cpu_milli, devices, nodes = request.cpu_milli, request.devices, allowed[request.selection]
         suitable = float(gpus[nodes & (gpus >= devices) & (cpu >= cpu_milli)].sum())
         if devices and suitable:
             scarcity = float(np.sqrt(gpus.sum() / suitable))
-            requests.append(
-                TypicalRequest(cpu_milli, share, devices, count / total * scarcity, nodes)
-            )
+            weight = count / total * scarcity
+            requests.append(TypicalRequest(cpu_milli, request.share, devices, weight, nodes))
     return requests
 
 
-def _commonest(state: ClusterState) -> dict[_Key, int]:
+def _commonest(state: ClusterState) -> dict[PlainRequest, float]:
     """Return the commonest requests with their number of tasks; requests without GPU count too."""
+    counts: dict[PlainRequest, float] = dict(state.cluster_input.past_requests)
     by_class = Counter(task_class.index for task_class in state.tasks.task_class)
-    counts: Counter[_Key] = Counter()
     for index, count in by_class.items():
-        task_class = state.classes.classes[index]
-        if takes_plain_devices(task_class):
-            counts[_key_of(state, task_class)] += count
-    uncovered = TYPICAL_PART * counts.total()
-    chosen: dict[_Key, int] = {}
-    for key, count in counts.most_common(MAX_TYPICAL):
-        chosen[key] = count
-        uncovered -= count
+        request = plain_request(state, state.classes.classes[index])
+        if request is not None:
+            counts[request] = counts.get(request, 0.0) + count
+    uncovered = TYPICAL_PART * sum(counts.values())
+    chosen: dict[PlainRequest, float] = {}
+    for request, weight in nlargest(MAX_TYPICAL, counts.items(), key=itemgetter(1)):
+        chosen[request] = weight
+        uncovered -= weight
         if uncovered <= 0:
             break
     return chosen
 
 
-def _key_of(state: ClusterState, task_class: TaskClass) -> _Key:
+def plain_request(state: ClusterState, task_class: TaskClass) -> PlainRequest | None:
+    """Return what a class requests; None if it takes other than plain devices."""
+    if not takes_plain_devices(task_class):
+        return None
     constraints, devices = task_class.constraints, device_count(task_class)
-    selects = devices and (constraints.node_affinity or constraints.node_selector)
-    return (
+    selection = None
+    if devices and (constraints.node_affinity or constraints.node_selector):
+        selection = TaskConstraints(
+            node_selector=constraints.node_selector, node_affinity=constraints.node_affinity
+        )
+    return PlainRequest(
         task_class.request.cpu_milli,
         _typical_share(state, task_class) if devices else 0.0,
         devices,
-        constraints if selects else None,
+        selection,
     )
 
 
@@ -117,15 +121,15 @@ def _typical_share(state: ClusterState, task_class: TaskClass) -> float:
 
 
 def _allowed_nodes(
-    state: ClusterState, counts: dict[_Key, int]
+    state: ClusterState, counts: dict[PlainRequest, float]
 ) -> dict[TaskConstraints | None, Bools]:
     """Return constraints of requests -> the nodes on which they let tasks run."""
     everywhere: Bools = np.ones(len(state.nodes), dtype=np.bool_)
-    common: Counter[TaskConstraints | None] = Counter()
-    for (_, _, _, selection), count in counts.items():
-        common[selection] += count
+    common: dict[TaskConstraints | None, float] = {}
+    for request, weight in counts.items():
+        common[request.selection] = common.get(request.selection, 0.0) + weight
     allowed: dict[TaskConstraints | None, Bools] = dict.fromkeys(common, everywhere)
-    for selection, _ in common.most_common(MAX_SELECTIONS):
+    for selection, _ in nlargest(MAX_SELECTIONS, common.items(), key=itemgetter(1)):
         if selection is not None:
             allowed[selection] = np.array(
                 [matches_node(node, selection) for node in state.nodes.inputs], dtype=np.bool_

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.cycle import open_session, run_action
 from scheduler.core.decisions import ActionName, Bind
@@ -51,6 +54,20 @@ def test_the_score_is_how_much_less_the_mix_can_use_in_steps_of_a_twentieth_of_a
     assert score.score(most, tasks.task_class[most], 0) == -10 + 0.5 - 1 / 256
     # b: 2 devices were of use to all, then 1 to half of the mix: 1 + 1.225 - 0.5, 34 steps and a half.
     assert score.score(most, tasks.task_class[most], 1) == -34 + 0.5 - 2 / 256
+
+
+def test_a_mix_of_the_past_keeps_the_device_that_it_will_need() -> None:
+    """A half of a device waits, for which all nodes are as good; pairs came yesterday, and one node can serve them."""
+    session = session_of({"a": 2, "b": 1}, HALF)
+    score, tasks = score_of(session), session.state.tasks
+    alone = [score.score(0, tasks.task_class[0], node) for node in range(2)]
+    assert alone[1] - alone[0] == 1 / 256  # only the number of devices differs
+    past = {PlainRequest(1000.0, 1.0, 2): 9.0}
+    cluster = replace(session.state.cluster_input, past_requests=past)
+    session = open_session(cluster, strategy_config(FRAGMENTATION))
+    score = score_of(session)
+    after = [score.score(0, tasks.task_class[0], node) for node in range(2)]
+    assert after[1] - after[0] > 10
 
 
 def test_losses_that_differ_by_less_than_a_step_are_equal_and_the_first_node_by_name_is_filled() -> (

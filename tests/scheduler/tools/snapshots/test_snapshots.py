@@ -10,6 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
+from scheduler.core.cluster.constraints import TaskConstraints
+from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.load.archive import archive_of, body_of, read_objects, write_body
 from scheduler.settings.shard import ShardSettings
 from scheduler.tools.conformance.play import play
@@ -209,3 +211,13 @@ def test_a_quota_is_changed_offline(file: Path, tmp_path: Path, capsys: pytest.C
     answer = json.loads(capsys.readouterr().out)
     assert answer["totals"]["evictedPods"] == 0
     assert [row["workload"] for row in answer["blocked"]] == ["ns/serve"]
+
+
+def test_anonymised_past_requests_select_no_nodes_and_equal_ones_add_up() -> None:
+    selections = [TaskConstraints(node_selector=(("acme.example/rack", r),)) for r in ("a", "b")]
+    past = {PlainRequest(500.0, 1.0, 1, selection): 2.0 for selection in selections}
+    settings = ShardSettings()
+    body = body_of(read_objects(busy_cluster(), settings.params), settings, NOW, past)
+    hidden = anonymise(body)
+    assert "acme" not in json.dumps(hidden)
+    assert archive_of(hidden).past_requests == {PlainRequest(500.0, 1.0, 1): 4.0}
