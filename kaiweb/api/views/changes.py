@@ -124,12 +124,16 @@ class ChangePreview(View):
 
     @extend_schema(operation_id="previewChange", request=None, responses={200: schema.Change})
     def post(self, request: Request, pk: int) -> Response:
-        """Simulate two cycles after the change, without what is drained; `preview` names the simulation."""
+        """Simulate two cycles after the change, without what is drained; `preview` names the simulation.
+
+        The change set keeps it, for `:apply`, only if the caller may edit the change set.
+        """
         row = _find(pk)
         plan = change_sets.plan_of(row, change_sets.live_queues(gateway()), timezone.now())
         question = change_sets.preview_question(row, drains.drain_of(plan))
         row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
-        row.save(update_fields=["preview"])
+        if _may_change(request, row):
+            _keep_preview(row)
         return Response(change_item(row, change_sets.live_queues(gateway())))
 
 
@@ -222,9 +226,22 @@ def _own(request: Request, pk: int) -> ChangeSet:
     """Return a change set that the caller may change: its own, or any as an admin."""
     row = _find(pk)
     _require_write(request)
-    if row.author_id != _user(request).pk and not caller(request).is_admin:
+    if not _may_change(request, row):
         raise Problem("forbidden", "the change set of another user needs the right 'admin'")
     return row
+
+
+def _may_change(request: Request, row: ChangeSet) -> bool:
+    rights = caller(request)
+    is_own = row.author_id == _user(request).pk
+    return rights.may_write_queues and (is_own or rights.is_admin)
+
+
+def _keep_preview(row: ChangeSet) -> None:
+    """Store the preview, unless the change set was edited while it was simulated."""
+    unchanged = ChangeSet.objects.filter(pk=row.pk, changed_at=row.changed_at)
+    if not unchanged.update(preview=row.preview_id):
+        raise Problem("preview-stale", "the change was edited during its preview; preview it again")
 
 
 def _require_write(request: Request) -> None:

@@ -271,3 +271,33 @@ def test_a_change_is_applied_once(client: APIClient) -> None:
     assert act(client, change, "apply").status_code == 200
     assert act(client, change, "apply").status_code in (409, 412)
     assert act(client, draft(client, SWAP[:1]), "revert").status_code == 409
+
+
+def test_a_stranger_previews_a_change_without_replacing_the_preview_of_its_author(
+    client: APIClient, editor: APIClient, cluster: FakeGateway
+) -> None:
+    change = draft(client)
+    own = act(client, change, "preview").json()["preview"]
+    reader = token_client(User.objects.create_user("rosa"), ["read", "simulate"])
+    other = act(reader, change, "preview")
+    assert other.status_code == 200
+    assert other.json()["preview"] not in (None, own)
+    assert client.get(f"{URL}/{change.json()['id']}").json()["preview"] == own
+    assert act(client, change, "apply", {"preview": own}).status_code == 200
+
+
+def test_a_preview_of_edits_that_were_replaced_meanwhile_is_not_kept(
+    client: APIClient, cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = draft(client)
+    address = f"{URL}/{change.json()['id']}"
+
+    def edit_meanwhile(_pk: int) -> None:
+        edits = [{"name": "physics", "edit": {"quota": {"gpu": 1}}}]
+        assert client.patch(address, {"edits": edits}, format="json").status_code == 200
+
+    monkeypatch.setattr(simulations, "send", edit_meanwhile)
+    monkeypatch.setattr("kaiweb.api.views.changes.PREVIEW_WAIT_S", 0)
+    refused = act(client, change, "preview")
+    assert (refused.status_code, slug(refused)) == (409, "preview-stale")
+    assert client.get(address).json()["preview"] is None
