@@ -85,5 +85,5 @@ urlpatterns = [
     path("role-bindings/<int:pk>", accounts.RoleBindingDetail.as_view(), name="role-binding"),
     path("events", event_view.Events.as_view(), name="events"),
     path("live/tickets", access.Tickets.as_view(), name="live-tickets"),
-    re_path(r"^.*$", session.Unknown.as_view(), name="unknown"),
+    re_path(r"^", session.Unknown.as_view(), name="unknown"),
 ]

@@ -205,3 +205,10 @@ def test_a_token_reads_only_with_the_scope(admin: User, cluster: FakeGateway) ->
     assert patch(writer, cluster, {"priority": 3}).status_code == 200
     for scopes in (["read"], ["admin"]):
         assert token_client(admin, scopes).get(URL).status_code == 200
+
+
+def test_an_address_with_a_line_break_is_unknown_and_answered_as_a_problem(
+    client: APIClient,
+) -> None:
+    response = client.post("/api/v1/changes/a%0Ab:revert")
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
