@@ -1,4 +1,7 @@
-"""The commands that the guides show (their `sh` blocks), run as they stand on a running installation."""
+"""The commands that the guides show (their `sh` blocks), and the pipelines of the CI guide, run as they stand.
+
+They run on an installation, with a token that may as much as the CI guide says.
+"""
 
 from __future__ import annotations
 
@@ -9,56 +12,104 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from tests.e2e.rest import Session
 from tests.integration.stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("README.md", "docs/start.md", "docs/guides/terminal.md", "docs/guides/ci-pipelines.md")
-BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-QUEUE = """
+CI = "docs/guides/ci.md"
+PAGES = ("README.md", "docs/start.md", "docs/guides/terminal.md", CI)
+SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+YAML_BLOCK = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CI_SCOPES = ["read", "simulate", "queues:write"]
+QUEUES = """
+apiVersion: scheduling.run.ai/v2
+kind: Queue
+metadata: {name: department}
+spec: {resources: {gpu: {quota: 16, limit: -1}}}
+---
 apiVersion: scheduling.run.ai/v2
 kind: Queue
 metadata: {name: team-a}
-spec: {parentQueue: default-parent-queue, resources: {gpu: {quota: 0, limit: -1}}}
+spec: {parentQueue: department, resources: {gpu: {quota: 0, limit: -1}}}
 """
 
 
 @pytest.fixture(autouse=True)
-def queue_of_the_guides(stack: Stack) -> Iterator[None]:
-    stack.kubectl("apply", "-f", "-", stdin=QUEUE)
+def queues_of_the_guides(stack: Stack) -> Iterator[None]:
+    """The queues that the guides edit, as an earlier run of the pipeline has applied them."""
+    stack.kubectl("apply", "--server-side", "--field-manager=ci", "-f", "-", stdin=QUEUES)
     yield
-    stack.kubectl("delete", "queue", "team-a", "--wait=false")
+    stack.kubectl("delete", "queue", "team-a", "department", "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def ci_token(stack: Stack) -> str:
+    body = {"name": "pipeline", "scopes": CI_SCOPES}
+    token: str = Session(stack).call("POST", "tokens", body)[0]["token"]
+    return token
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_guide_work(stack: Stack, tmp_path: Path, page: str):
-    blocks = BLOCK.findall((ROOT / page).read_text())
-    access = json.loads((stack.home / "terminal.json").read_text())
+def test_the_commands_of_a_guide_work(stack: Stack, tmp_path: Path, page: str, ci_token: str):
+    blocks = SHELL_BLOCK.findall((ROOT / page).read_text())
     (tmp_path / "docs").symlink_to(ROOT / "docs")
-    script = tmp_path / "commands.sh"
-    script.write_text("\n".join(blocks))
+    token = ci_token if page == CI else _admin_token(stack)
+    assert blocks
+    _run("\n".join(blocks), stack, tmp_path, {"KAIWEB_TOKEN": token})
 
+
+@pytest.mark.parametrize("system", ["GitHub Actions", "GitLab"])
+def test_the_pipelines_of_the_ci_guide_work(
+    stack: Stack, tmp_path: Path, system: str, ci_token: str
+):
+    pipelines = dict(YAML_BLOCK.findall((ROOT / CI).read_text()))
+    assert set(pipelines) == {"GitHub Actions", "GitLab"}
+    commands = _commands(yaml.safe_load(pipelines[system]))
+    assert sum("kaiweb queues" in command for command in commands) == 2
+    # kaiweb is installed already, from the checkout.
+    script = "\n".join(['pip() { test -n "$*"; }', *commands])
+    pipeline = {"GITHUB_SHA": "0123abc", "CI_PIPELINE_ID": "7"}
+    _run(script, stack, tmp_path, {"KAIWEB_TOKEN": ci_token, **pipeline})
+    quota = stack.objects("queue", "team-a")[0]["spec"]["resources"]["gpu"]["quota"]
+    assert quota == 8
+
+
+def _commands(pipeline: dict[str, Any]) -> list[str]:
+    """Return the commands of all jobs of a pipeline, those of the main branch too."""
+    if "jobs" in pipeline:
+        steps = [step for job in pipeline["jobs"].values() for step in job["steps"]]
+        return [step["run"] for step in steps if "run" in step]
+    return [command for job in pipeline.values() for command in job["script"]]
+
+
+def _admin_token(stack: Stack) -> str:
+    access: dict[str, str] = json.loads((stack.home / "terminal.json").read_text())
+    return access["token"]
+
+
+def _run(text: str, stack: Stack, folder: Path, variables: dict[str, str]) -> None:
+    script = folder / "commands.sh"
+    script.write_text(text)
     done = subprocess.run(
         ["bash", "-euxo", "pipefail", str(script)],
-        cwd=tmp_path,
+        cwd=folder,
         env={
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "HOME": str(tmp_path),
+            "HOME": str(folder),
             "KUBECONFIG": str(stack.kubeconfig),
             "KAIWEB_HOME": str(stack.home),
-            "KAIWEB_URL": access["url"],
-            "KAIWEB_TOKEN": access["token"],
+            "KAIWEB_URL": stack.url,
+            **variables,
         },
         capture_output=True,
         text=True,
         timeout=200,
         check=False,
     )
-
-    assert blocks
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
