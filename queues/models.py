@@ -406,13 +406,18 @@ class Role(models.TextChoices):
 
 
 class RoleBinding(models.Model):
-    """The role of a user in a subtree. Superusers are admins of everything without a binding."""
+    """The role of a user in a subtree. Superusers are admins of everything without a binding.
+
+    One that is `is_provided` was given by a group of the identity provider, and is taken when the user logs in
+    without that group.
+    """
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_bindings"
     )
     role = models.CharField(max_length=16, choices=Role.choices)
     subtree = models.CharField(max_length=NAME, blank=True, default="")
+    is_provided = models.BooleanField(default=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -428,6 +433,26 @@ class RoleBinding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.subtree or 'everything'}"
+
+
+class ExternalIdentity(models.Model):
+    """What the identity provider calls a user: the subject of its tokens, which never changes."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="external_identity"
+    )
+    issuer = models.CharField(max_length=255)
+    subject = models.CharField(max_length=255)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["issuer", "subject"], name="externalidentity_subject_unique"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.subject} of {self.issuer}"
 
 
 class ApiToken(models.Model):

@@ -26,6 +26,11 @@ class Login(LoginView):
     authentication_form = AuthenticationForm
     redirect_authenticated_user = True
 
+    def get_context_data(self, **context: Any) -> dict[str, Any]:
+        """Add the name of the identity provider, if there is one."""
+        name = settings.KAIWEB_OIDC_NAME if settings.KAIWEB_OIDC_ISSUER else ""
+        return super().get_context_data(**context, provider=name)
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Check the password, unless too many were wrong or too many are being checked now."""
         attempt = self._attempt()

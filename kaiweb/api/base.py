@@ -12,11 +12,12 @@ from rest_framework.views import APIView
 
 from kaiweb.api import database_wait
 from kaiweb.api.errors import Problem, bad_parameter
-from queues.access.rights import READ, Rights, allows_reading, rights_of
+from queues.access.rights import READ, Rights, rights_of
 from queues.models import ApiToken
 from queues.tree.shape import shown
 
 M = TypeVar("M", bound=Model)
+RIGHTS = "_kaiweb_rights"
 
 # Long enough for lists of names, and within the limits of every database for patterns and statements.
 MAX_PARAMETER_LENGTH = 4096
@@ -59,10 +60,12 @@ class View(APIView):
 
 
 def _check_scope(request: Request, *, needs_read: bool) -> None:
-    token = request.auth
-    if not needs_read or request.method not in SAFE_METHODS or not isinstance(token, ApiToken):
+    if not needs_read or request.method not in SAFE_METHODS:
         return
-    if not allows_reading(token.scopes):
+    rights = caller(request)
+    if not rights.grants:
+        raise Problem("forbidden", "you have no role; an admin can give you one")
+    if not rights.may_read:
         raise Problem("forbidden", f"reading needs a token with the scope '{READ}'")
 
 
@@ -101,9 +104,13 @@ def _check_names(request: Request, allowed: Sequence[str], repeatable: Collectio
 
 
 def caller(request: Request) -> Rights:
-    """Return the rights of the caller."""
-    token = request.auth if isinstance(request.auth, ApiToken) else None
-    return rights_of(request.user, token)
+    """Return the rights of the caller, read once for a request."""
+    rights: Rights | None = getattr(request, RIGHTS, None)
+    if rights is None:
+        token = request.auth if isinstance(request.auth, ApiToken) else None
+        rights = rights_of(request.user, token)
+        setattr(request, RIGHTS, rights)
+    return rights
 
 
 def flag(request: Request, name: str) -> bool:

@@ -70,7 +70,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         self._client = await database_sync_to_async(authenticate)(self.scope)
         rights = await database_sync_to_async(self._client.rights)() if self._client else None
-        if self._client is None or rights is None:
+        if self._client is None or rights is None or not rights.may_read:
             await self._refuse(NO_LOGIN)
             return
         if not sockets.count(rights.username):
@@ -258,7 +258,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await asyncio.sleep(RIGHTS_CHECK_S)
             assert self._client is not None
             rights = await database_sync_to_async(self._client.rights)()
-            if rights is None:
+            if rights is None or not rights.may_read:
                 await self.close(NO_LOGIN)
                 return
             if rights.fingerprint != self._fingerprint:

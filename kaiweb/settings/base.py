@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kaiweb import __version__
 from kaiweb.places import ROOT, deploy_folder
-from kaiweb.settings import env
+from kaiweb.settings import env, oidc
 from kaiweb.settings.celery import *  # noqa: F403  (settings modules compose by import)
 from kaiweb.settings.channels import *  # noqa: F403
 from kaiweb.settings.logging import logging_config
@@ -38,6 +38,24 @@ KAIWEB_USAGE_DAILY_DAYS = env.number("KAIWEB_USAGE_DAILY_DAYS", 1100)
 KAIWEB_GPU_PRICES = env.prices("KAIWEB_GPU_PRICES")
 KAIWEB_CURRENCY = env.text("KAIWEB_CURRENCY", "EUR")
 KAIWEB_VERSION = __version__
+
+# Log-in through an identity provider.
+_oidc = oidc.settings_of()
+KAIWEB_OIDC_ISSUER: str = _oidc["KAIWEB_OIDC_ISSUER"]
+KAIWEB_OIDC_NAME: str = _oidc["KAIWEB_OIDC_NAME"]
+KAIWEB_OIDC_USERNAME_CLAIM: str = _oidc["KAIWEB_OIDC_USERNAME_CLAIM"]
+KAIWEB_OIDC_GROUPS_CLAIM: str = _oidc["KAIWEB_OIDC_GROUPS_CLAIM"]
+KAIWEB_OIDC_ROLES: tuple[tuple[str, str, str], ...] = _oidc["KAIWEB_OIDC_ROLES"]
+KAIWEB_OIDC_SESSION_HOURS: int = _oidc["KAIWEB_OIDC_SESSION_HOURS"]
+AUTHENTICATION_BACKENDS: list[str] = _oidc["AUTHENTICATION_BACKENDS"]
+OIDC_RP_CLIENT_ID: str = _oidc["OIDC_RP_CLIENT_ID"]
+OIDC_RP_CLIENT_SECRET: str = _oidc["OIDC_RP_CLIENT_SECRET"]
+OIDC_RP_SIGN_ALGO: str = _oidc["OIDC_RP_SIGN_ALGO"]
+OIDC_RP_SCOPES: str = _oidc["OIDC_RP_SCOPES"]
+OIDC_USE_PKCE: bool = _oidc["OIDC_USE_PKCE"]
+OIDC_TIMEOUT: int = _oidc["OIDC_TIMEOUT"]
+OIDC_VERIFY_SSL: str | bool = _oidc["OIDC_VERIFY_SSL"]
+OIDC_AUTHENTICATION_CALLBACK_URL: str = _oidc["OIDC_AUTHENTICATION_CALLBACK_URL"]
 
 SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
 DEBUG = False

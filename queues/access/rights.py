@@ -1,6 +1,7 @@
 """The rights of users and tokens, for REST, the live socket and the shell.
 
-Every logged-in user may read; a token needs the scope `read`, or `admin`, which includes all others. Editors may
+Every user with a role may read, and a local account has at least the role of a viewer; a token needs the scope `read`,
+or `admin`, which includes all others. Editors may
 change queues strictly below the queue of their binding (everywhere if it names none); admins may do everything.
 A token has at most the rights of its owner, narrowed by its scopes and subtree.
 """
@@ -8,13 +9,13 @@ A token has at most the rights of its owner, narrowed by its scopes and subtree.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
-from queues.models import ApiToken, Role
+from queues.models import ApiToken, ExternalIdentity, Role
 
 READ = "read"
 QUEUES_WRITE = "queues:write"
@@ -50,13 +51,13 @@ class Rights:
 
     @property
     def may_read(self) -> bool:
-        """Return whether this caller may read; users may, tokens need the scope `read`."""
-        return allows_reading(self.scopes)
+        """Return whether this caller may read: whoever has a role; tokens also need the scope `read`."""
+        return bool(self.grants) and bool(self.scopes & {READ, ADMIN})
 
     @property
     def may_simulate(self) -> bool:
-        """Return whether this caller may run simulations; users may, tokens need the scope `simulate`."""
-        return bool(self.scopes & {SIMULATE, ADMIN})
+        """Return whether this caller may run simulations: whoever has a role; tokens also need the scope `simulate`."""
+        return bool(self.grants) and bool(self.scopes & {SIMULATE, ADMIN})
 
     @property
     def may_write_queues(self) -> bool:
@@ -132,11 +133,6 @@ class Rights:
         }
 
 
-def allows_reading(scopes: Collection[str]) -> bool:
-    """Return whether a token with these scopes may read; `admin` includes all other scopes."""
-    return READ in scopes or ADMIN in scopes
-
-
 def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = None) -> Rights:
     """Return the rights of a logged-in user, narrowed by the token if there is one."""
     if not isinstance(user, User):
@@ -145,11 +141,14 @@ def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = N
     grants = [Grant(binding.role, binding.subtree) for binding in bindings]
     if user.is_superuser:
         grants.insert(0, Grant(Role.ADMIN))
+    if not grants and not ExternalIdentity.objects.filter(user=user).exists():
+        # A local account may read. One of the identity provider needs a role for anything.
+        grants.append(Grant(Role.VIEWER))
     return Rights(
         username=user.get_username(),
         display_name=user.get_full_name() or user.get_username(),
         kind="token" if token else "session",
-        grants=tuple(grants) or (Grant(Role.VIEWER),),
+        grants=tuple(grants),
         scopes=frozenset(token.scopes) if token else frozenset(SCOPES),
         token_subtree=token.subtree if token else "",
     )

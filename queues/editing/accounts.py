@@ -5,6 +5,7 @@ Who may do this is decided by the caller. Here it is only made sure that an admi
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
+from queues.access.rights import Grant
 from queues.editing.audit_entries import record
 from queues.editing.edits import Difference
 from queues.editing.write_requests import WriteRequest
@@ -107,6 +109,23 @@ def bind(user: User, role: Role, subtree: str, request: WriteRequest) -> RoleBin
             raise AccountExistsError(f"the binding exists already: {binding}")
         _record_binding(AuditAction.CREATE, binding, request)
     return binding
+
+
+def set_provided_roles(user: User, grants: Collection[Grant], request: WriteRequest) -> None:
+    """Make the bindings that the identity provider gives be exactly these; those that admins gave stay.
+
+    Unlike `unbind` this may take the last admin away: the provider decides about its users.
+    """
+    bindings = {Grant(row.role, row.subtree): row for row in user.role_bindings.all()}
+    for grant, binding in bindings.items():
+        if binding.is_provided and grant not in grants:
+            _record_binding(AuditAction.DELETE, binding, request)
+            binding.delete()
+    for grant in sorted(set(grants) - set(bindings), key=lambda grant: (grant.role, grant.subtree)):
+        binding = RoleBinding.objects.create(
+            user=user, role=grant.role, subtree=grant.subtree, is_provided=True
+        )
+        _record_binding(AuditAction.CREATE, binding, request)
 
 
 def unbind(binding: RoleBinding, request: WriteRequest) -> None:

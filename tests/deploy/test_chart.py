@@ -11,6 +11,7 @@ import pytest
 
 from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
+from kaiweb.settings.oidc import settings_of
 from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
 from kube.objects.config import Config
@@ -239,6 +240,20 @@ def test_the_template_of_the_operator_makes_what_the_chart_makes(helm: Path) -> 
     made = {item["kind"]: item for item in from_template(template, "h100")}
     for kind in ("Deployment", "Service"):
         assert made[kind] == of_kind(objects, kind)["kai-scheduler-h100"]
+
+
+def test_an_identity_provider_reaches_the_web_process_with_its_secret(helm: Path) -> None:
+    objects = rendered(
+        helm, "oidc.issuer=https://id.example.com", "oidc.existingSecret=sso",
+        "oidc.roles[0].group=physics", "oidc.roles[0].role=editor", "oidc.roles[0].subtree=lab",
+    )  # fmt: skip
+    container = main_container(of_kind(objects, "Deployment")["kaiweb-web"])
+    name = "KAIWEB_OIDC_CLIENT_SECRET"
+    secret = next(item["valueFrom"] for item in container["env"] if item["name"] == name)
+    assert secret == {"secretKeyRef": {"name": "sso", "key": "client-secret"}}
+    settings = settings_of({**variables(container), name: "s"})
+    assert settings["KAIWEB_OIDC_ISSUER"] == "https://id.example.com"
+    assert settings["KAIWEB_OIDC_ROLES"] == (("physics", "editor", "lab"),)
 
 
 def test_all_objects_are_in_the_namespace_of_the_release(helm: Path) -> None:

@@ -103,6 +103,7 @@ class RoleBinding(s.Serializer[object]):
     username = s.CharField()
     role = s.ChoiceField(choices=["viewer", "editor", "admin"])
     subtree = s.CharField(allow_null=True)
+    provided = s.BooleanField(help_text="Given by a group of the identity provider.")
 
 
 class RoleBindingList(s.Serializer[object]):

@@ -20,7 +20,7 @@ from kaiweb.api.token_request import read_token_request
 from kaiweb.api.writes import require_admin, write_request
 from kaiweb.items.amounts import timestamp
 from queues.access import tokens
-from queues.access.rights import READ, allows_reading
+from queues.access.rights import READ
 from queues.editing.audit_entries import record
 from queues.editing.edits import Difference
 from queues.models import ApiToken, AuditAction, AuditKind
@@ -105,8 +105,10 @@ class Tickets(View):
         """Make a ticket that opens one live connection within 30 s."""
         refuse_key(request)
         token = request.auth if isinstance(request.auth, ApiToken) else None
-        if token is not None and not allows_reading(token.scopes):
-            raise Problem("forbidden", f"the live socket needs a token with the scope '{READ}'")
+        if not caller(request).may_read:
+            raise Problem(
+                "forbidden", f"the live socket needs a role, and a token the scope '{READ}'"
+            )
         assert isinstance(request.user, User)
         secret = tokens.issue_ticket(user=request.user, token=token, now=timezone.now())
         lifetime_s = int(tokens.TICKET_LIFETIME.total_seconds())

@@ -205,4 +205,5 @@ def _binding_item(row: RoleBinding) -> dict[str, Any]:
         "username": row.user.get_username(),
         "role": row.role,
         "subtree": row.subtree or None,
+        "provided": row.is_provided,
     }

@@ -1,0 +1,102 @@
+"""Settings of the log-in through an identity provider (OpenID Connect); off without an issuer.
+
+Names that begin with OIDC_ are those of mozilla-django-oidc.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from kaiweb.settings import env
+from kaiweb.settings.env import ENVIRON, EnvError
+
+ROLES = ("viewer", "editor", "admin")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+OIDC_BACKEND = "frontend.dashboard.oidc.backend.OidcBackend"
+
+
+def settings_of(environ: Mapping[str, str] = ENVIRON) -> dict[str, Any]:
+    """Return the settings; with an empty issuer the log-in form offers no provider.
+
+    Raises
+    ------
+    EnvError : a value cannot be used, or the client is missing
+    """
+    issuer = _issuer(environ)
+    client, secret = env.text("KAIWEB_OIDC_CLIENT_ID", env=environ), _secret(environ)
+    if issuer and not (client and secret):
+        raise EnvError(
+            "KAIWEB_OIDC_ISSUER: expected also KAIWEB_OIDC_CLIENT_ID and KAIWEB_OIDC_CLIENT_SECRET"
+            " (or KAIWEB_OIDC_CLIENT_SECRET_FILE), got none"
+        )
+    return {
+        "KAIWEB_OIDC_ISSUER": issuer,
+        "KAIWEB_OIDC_NAME": env.text("KAIWEB_OIDC_NAME", "single sign-on", env=environ),
+        "KAIWEB_OIDC_USERNAME_CLAIM": env.text(
+            "KAIWEB_OIDC_USERNAME_CLAIM", "preferred_username", env=environ
+        ),
+        "KAIWEB_OIDC_GROUPS_CLAIM": env.text("KAIWEB_OIDC_GROUPS_CLAIM", "groups", env=environ),
+        "KAIWEB_OIDC_ROLES": role_rules("KAIWEB_OIDC_ROLES", environ),
+        "KAIWEB_OIDC_SESSION_HOURS": env.number("KAIWEB_OIDC_SESSION_HOURS", 12, env=environ),
+        "AUTHENTICATION_BACKENDS": [*BACKENDS, OIDC_BACKEND] if issuer else BACKENDS,
+        "OIDC_RP_CLIENT_ID": client,
+        "OIDC_RP_CLIENT_SECRET": secret,
+        "OIDC_RP_SIGN_ALGO": env.text("KAIWEB_OIDC_ALGORITHM", "RS256", env=environ),
+        "OIDC_RP_SCOPES": env.text("KAIWEB_OIDC_SCOPES", "openid profile email", env=environ),
+        "OIDC_USE_PKCE": True,
+        "OIDC_TIMEOUT": 10,
+        "OIDC_VERIFY_SSL": env.text("KAIWEB_OIDC_CA_FILE", env=environ) or True,
+        "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc-callback",
+    }
+
+
+def role_rules(name: str, environ: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
+    """Return (group, role, subtree) from a JSON list of `{"group", "role", "subtree"}`; the group `*` is everybody."""
+    raw = env.text(name, "[]", env=environ)
+    try:
+        entries = json.loads(raw)
+    except ValueError as error:
+        raise EnvError(f"{name}: expected JSON, got '{raw[:80]}'") from error
+    if not isinstance(entries, list):
+        raise EnvError(f"{name}: expected a list, got '{raw[:80]}'")
+    return tuple(_rule(name, entry) for entry in entries)
+
+
+def _rule(name: str, entry: Any) -> tuple[str, str, str]:
+    values = dict(entry) if isinstance(entry, dict) else {}
+    group, role, subtree = (values.pop(key, "") for key in ("group", "role", "subtree"))
+    is_text = all(isinstance(value, str) for value in (group, role, subtree))
+    if values or not is_text or not group or role not in ROLES or (role == "admin" and subtree):
+        expected = (
+            '{"group": "G", "role": "viewer|editor|admin", "subtree": "QUEUE, not for admins"}'
+        )
+        raise EnvError(f"{name}: expected {expected}, got {json.dumps(entry)[:120]}")
+    return group, role, subtree
+
+
+def _issuer(environ: Mapping[str, str]) -> str:
+    issuer = env.text("KAIWEB_OIDC_ISSUER", env=environ)
+    if not issuer:
+        return ""
+    parts = urlsplit(issuer)
+    is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    if not is_private or not parts.hostname:
+        raise EnvError(f"KAIWEB_OIDC_ISSUER: expected an address with https://, got '{issuer}'")
+    return issuer
+
+
+def _secret(environ: Mapping[str, str]) -> str:
+    file = env.text("KAIWEB_OIDC_CLIENT_SECRET_FILE", env=environ)
+    if not file:
+        return env.text("KAIWEB_OIDC_CLIENT_SECRET", env=environ)
+    try:
+        return Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise EnvError(
+            f"KAIWEB_OIDC_CLIENT_SECRET_FILE: expected a readable file, got '{file}' ({error})"
+        ) from error
