@@ -116,6 +116,12 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             subscription.offer(batch)
         self._has_pending.set()
 
+    def expire(self) -> None:
+        """Reset all subscriptions, because the log has begun anew."""
+        for subscription in self._subscriptions.values():
+            subscription.expire()
+        self._has_pending.set()
+
     # Frames of the client.
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -231,9 +237,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                     continue
                 if due_at > now:
                     waits.append(due_at - now)
-                elif subscription.is_overrun():
-                    subscription.slow_down()
-                    await self._reset(subscription, Reset.SLOW)
+                elif (reason := subscription.due_reset()) is not None:
+                    await self._reset(subscription, reason)
                 elif (frame := subscription.take(now)) is not None:
                     await self._send(frame)
             with contextlib.suppress(TimeoutError):

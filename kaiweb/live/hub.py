@@ -38,6 +38,8 @@ class Listener(Protocol):
 
     def offer(self, batch: Batch) -> None: ...
 
+    def expire(self) -> None: ...
+
 
 class Hub:
     """Reads the change log while it has listeners."""
@@ -47,6 +49,8 @@ class Hub:
         self._tasks: list[asyncio.Task[None]] = []
         self._woken = asyncio.Event()
         self._position = -1
+        self._epoch = ""
+        self._is_new_epoch = False
         self._cluster_at = float("-inf")
         self._is_cluster_due = False
 
@@ -54,7 +58,7 @@ class Hub:
         """Offer batches to this listener from now on."""
         self._listeners.add(listener)
         if not self._tasks:
-            self._position = await database_sync_to_async(live.position)()
+            self._epoch, self._position = await database_sync_to_async(_end_of_log)()
             self._tasks = [
                 asyncio.create_task(self._forever(self._read_once), name="live-hub"),
                 asyncio.create_task(self._forever(self._receive_wake_ups), name="live-wake"),
@@ -102,6 +106,10 @@ class Hub:
             await asyncio.wait_for(self._woken.wait(), POLL_S)
         self._woken.clear()
         batch = await database_sync_to_async(self._read)()
+        if self._is_new_epoch:
+            self._is_new_epoch = False
+            for listener in tuple(self._listeners):
+                listener.expire()
         if batch is None:
             return
         self._position = batch.position
@@ -112,6 +120,9 @@ class Hub:
         self._woken.set()
 
     def _read(self) -> Batch | None:
+        epoch = live.epoch()
+        self._is_new_epoch = self._is_new_epoch or epoch != self._epoch
+        self._epoch = epoch
         changes = live.changes_after(self._position, limit=READ_CHANGES)
         keys_by_family = self._subscribed_keys()
         # Recompute the cluster item at most once a second; a skipped update is sent later.
@@ -141,6 +152,10 @@ class Hub:
                 elif (keys := keys_by_family[name]) is not None:
                     keys.add(topic.key)
         return dict(keys_by_family)
+
+
+def _end_of_log() -> tuple[str, int]:
+    return live.epoch(), live.position()
 
 
 async def _discard(layer: Any, channel: str) -> None:

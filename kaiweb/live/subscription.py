@@ -63,6 +63,7 @@ class Subscription:
     _as_of: Mapping[str, Any] = field(default_factory=dict)
     _sent_at: float = float("-inf")
     _unacked: list[int] = field(default_factory=list)
+    _is_expired: bool = False
 
     def offer(self, batch: Batch) -> None:
         """Add the states that concern this subscription; the last state of a key replaces earlier ones."""
@@ -77,13 +78,30 @@ class Subscription:
 
     def due_at(self, *, hidden: bool) -> float | None:
         """Return when the next frame may be sent; None if nothing is pending."""
-        if not self._pending or self.is_loading:
+        if self.is_loading:
+            return None
+        if self._is_expired:
+            return float("-inf")
+        if not self._pending:
             return None
         return self._sent_at + max(self.interval_s, HIDDEN_INTERVAL_S if hidden else 0.0)
+
+    def expire(self) -> None:
+        """Note that the log has begun anew: no delta leads from the items of the client to the present ones."""
+        self._is_expired = True
 
     def is_overrun(self) -> bool:
         """Return whether the client is too far behind for deltas."""
         return len(self._unacked) >= MAX_UNACKED or len(self._pending) > MAX_PENDING_KEYS
+
+    def due_reset(self) -> Reset | None:
+        """Return why the client needs a snapshot instead of a delta; a slow client gets half the rate from now on."""
+        if self._is_expired:
+            return Reset.EPOCH
+        if self.is_overrun():
+            self.slow_down()
+            return Reset.SLOW
+        return None
 
     def take(self, now: float) -> Frame | None:
         """Return the delta of everything pending; None if nothing of it is visible to the client."""
@@ -134,6 +152,7 @@ class Subscription:
     def restart(self) -> None:
         """Drop the chain; a snapshot or a resume begins a new one."""
         self.is_loading = True
+        self._is_expired = False
         self._unacked.clear()
 
     def begin(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, WebSocket, expect
+from playwright.sync_api import Locator, Page, expect
 
 from kube.keys import REASON_CODE
 from tests.browser import manifests
@@ -138,30 +138,6 @@ def test_pausing_freezes_the_page_and_resuming_catches_up(live: Stack, page: Pag
     page.get_by_role("button", name="Paused").click()
     page.get_by_role("button", name="Resume updates").click()
     expect(_cells(page)).to_have_count(1)
-
-
-def test_a_killed_web_process_is_survived_by_resuming_without_a_new_picture(
-    live: Stack, page: Page
-):
-    frames: list[str] = []
-
-    def listen(socket: WebSocket) -> None:
-        socket.on("framereceived", lambda frame: frames.append(str(frame)))
-
-    page.on("websocket", listen)
-    page.goto(f"/nodes?q={manifests.NODE}")
-    expect(page.get_by_role("gridcell", name="GPU 0: free")).to_be_visible()
-    page.evaluate(f"{MARK} = 'same page'")
-    frames.clear()
-    live.kill("web")
-    expect(page.get_by_role("button", name="Live", exact=True)).to_have_count(0)
-    _apply(live, "meanwhile")
-    expect(page.get_by_role("button", name="Live", exact=True)).to_be_visible(timeout=60_000)
-    expect(_cells(page)).to_have_count(1)
-    assert page.evaluate(MARK) == "same page"
-    kinds = [frame[:40] for frame in frames if '"resumed"' in frame or '"snap"' in frame]
-    assert any("resumed" in kind for kind in kinds)
-    assert not any("snap" in kind for kind in kinds)
 
 
 def test_a_page_that_cannot_be_loaded_loads_itself_when_the_server_is_back(live: Stack, page: Page):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import manifests
 from tests.integration.stack import Stack, wait_until
@@ -144,6 +145,28 @@ def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, 
     expect(form.get_by_role("status")).to_have_text("No changes")
     wait_until(lambda: _gpu(lab)["quota"] == kept, what=f"a quota of {kept}", stack=lab)
     expect(form.get_by_label("GPU quota", exact=True)).to_have_value(str(kept))
+
+
+def test_two_people_in_two_browsers_lose_nothing_of_each_other(
+    lab: Stack, page: Page, browser: Browser, session: Path
+):
+    other = browser.new_context(base_url=lab.url, storage_state=session)
+    forms = [_open(page), _open(other.new_page())]
+    for form, field in zip(forms, ("GPU quota", "GPU limit"), strict=True):
+        form.get_by_label(field, exact=True).fill("9")
+    for form in forms:
+        form.get_by_role("button", name="Save").click()
+        expect(form.get_by_role("status")).to_have_text("No changes")
+    assert (_gpu(lab)["quota"], _gpu(lab)["limit"]) == (9, 9)
+    for form, quota in zip(forms, ("3", "4"), strict=True):
+        form.get_by_label("GPU quota", exact=True).fill(quota)
+    forms[0].get_by_role("button", name="Save").click()
+    expect(forms[0].get_by_role("status")).to_have_text("No changes")
+    forms[1].get_by_role("button", name="Save").click()
+    asked = other.pages[0].get_by_role("dialog", name="Someone else changed this queue")
+    expect(asked.get_by_role("row", name="GPU quota")).to_contain_text("9 GPUs3 GPUs4 GPUs")
+    assert _gpu(lab)["quota"] == 3
+    other.close()
 
 
 def test_the_tree_is_walked_and_edited_by_keyboard_alone(lab: Stack, page: Page):

@@ -78,13 +78,17 @@ class _Stream:
         self._subscription = Subscription(id="1", topic=topic)
         self._has_pending = asyncio.Event()
 
-    # The hub calls these two.
+    # The hub calls these three.
 
     def topics(self) -> Iterable[Topic]:
         return [self._subscription.topic]
 
     def offer(self, batch: Batch) -> None:
         self._subscription.offer(batch)
+        self._has_pending.set()
+
+    def expire(self) -> None:
+        self._subscription.expire()
         self._has_pending.set()
 
     async def run(self, receive: Receive) -> None:
@@ -125,9 +129,8 @@ class _Stream:
 
     async def _send_due(self) -> None:
         subscription = self._subscription
-        if subscription.is_overrun():
-            subscription.slow_down()
-            await self._reset(Reset.SLOW)
+        if (reason := subscription.due_reset()) is not None:
+            await self._reset(reason)
             return
         frame = subscription.take(time.monotonic())
         if frame is not None:

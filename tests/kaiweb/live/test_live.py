@@ -221,6 +221,15 @@ async def test_a_new_epoch_of_the_log_forces_a_snapshot(connect: Connect) -> Non
     assert answer["reason"] == "epoch"
 
 
+async def test_a_connected_client_is_reset_when_the_log_begins_anew(connect: Connect) -> None:
+    await consume(listed(QUEUES, a_queue("a", 1)))
+    browser = await connect()
+    snap = await browser.subscribe("queues")
+    await sync_to_async(live.start_epoch)()
+    assert await browser.hear() == {"t": "reset", "id": "1", "reason": "epoch"}
+    assert (await browser.hear())["epoch"] not in ("", snap["epoch"])
+
+
 async def test_a_client_that_never_acknowledges_is_reset_as_slow(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

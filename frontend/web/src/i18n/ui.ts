@@ -17,6 +17,9 @@ export const STATES_TEXT = {
   loading: "Loading",
   retry: "Try again",
   request: (id: string) => `Request ${id}`,
+  since: (time: string) => `since ${time}`,
+  copyDetails: "Copy details",
+  copied: "Copied",
   brokenPart: "This part of the page could not be shown",
 } as const;
 

@@ -72,6 +72,7 @@ export class LiveClient {
       onReady: (serverTime) => {
         // Ages are measured by the server's clock, because the browser's clock may be wrong.
         this.#skewMs = clock.now() - Date.parse(serverTime);
+        this.#setStatus({ heardAt: clock.now() });
         if (this.#hidden) this.#link.send({ t: "visibility", hidden: true });
         this.#openAll();
       },

@@ -19,6 +19,7 @@ export function usePages<T>(
   return {
     rows: query.data?.pages.flatMap(({ items }) => items),
     error: query.error,
+    retry: () => void query.refetch(),
     hasMore: query.hasNextPage,
     isLoadingMore: query.isFetchingNextPage,
     loadMore: () => void query.fetchNextPage(),

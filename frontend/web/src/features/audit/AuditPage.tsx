@@ -9,9 +9,10 @@ import { Card } from "../../ui/Card.tsx";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
-import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { Empty, Loading } from "../../ui/States.tsx";
 import { useDebounced } from "../../ui/useDebounced.ts";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -45,7 +46,7 @@ export function AuditPage() {
       <Card name={AUDIT.title}>
         <Filters search={search} onChange={changeSearch} />
         {pages.error !== null ? (
-          <Failure title={pages.error.name} detail={pages.error.message} />
+          <QueryFailure error={pages.error} onRetry={pages.retry} />
         ) : pages.rows === undefined ? (
           <Loading rows={10} />
         ) : pages.rows.length === 0 ? (

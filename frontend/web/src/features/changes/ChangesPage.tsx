@@ -8,7 +8,8 @@ import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
-import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
+import { Empty, Loading } from "../../ui/States.tsx";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { VirtualTable } from "../../ui/VirtualTable.tsx";
@@ -62,7 +63,11 @@ export function ChangesPage() {
   const [search, changeSearch] = useSearch();
   const state = search.get("state");
   if (pages.error !== null) {
-    return <Failure title={pages.error.name} detail={pages.error.message} />;
+    return (
+      <Page title={CHANGES.title}>
+        <QueryFailure error={pages.error} onRetry={pages.retry} />
+      </Page>
+    );
   }
   const { rows = [], hasMore } = pages;
   const matching = rows.filter((row) => state === null || row.state === state);

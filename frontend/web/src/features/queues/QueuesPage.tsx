@@ -42,6 +42,9 @@ export function QueuesPage() {
   );
   const structure = useUnchanged(parents);
   const tree = useMemo(() => buildTree(structure), [structure]);
+  const closed = search.get("closed") ?? "";
+  const collapsed = useMemo(() => new Set(closed.split(",").filter(Boolean)), [closed]);
+  const onCollapse = (names: readonly string[]) => changeSearch({ closed: names.join(",") });
   const onEdit = useCallback((name: string) => changeSearch({ queue: name }), [changeSearch]);
   const me = useMe();
   const [action, setAction] = useState<QueueAction | null>(null);
@@ -120,6 +123,8 @@ export function QueuesPage() {
             hues={hues}
             selected={selected}
             drafted={drafted}
+            collapsed={collapsed}
+            onCollapse={onCollapse}
             onEdit={onEdit}
             onMove={mayEditAny ? onMove : undefined}
           />

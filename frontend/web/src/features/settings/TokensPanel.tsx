@@ -10,8 +10,9 @@ import { DataTable } from "../../ui/DataTable.tsx";
 import { Dialog } from "../../ui/Dialog.tsx";
 import { DialogButtons } from "../../ui/DialogButtons.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { reportDone, reportFailure } from "../../ui/reportDone.tsx";
-import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { Empty, Loading } from "../../ui/States.tsx";
 import { NewTokenDialog } from "./NewTokenDialog.tsx";
 import styles from "./Settings.module.css";
 
@@ -48,7 +49,7 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
       flush
     >
       {error !== null ? (
-        <Failure title={REFUSED} detail={error.message} />
+        <QueryFailure error={error} onRetry={reload} />
       ) : data === undefined ? (
         <Loading />
       ) : data.items.length === 0 ? (

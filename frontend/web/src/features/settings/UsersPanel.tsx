@@ -15,8 +15,9 @@ import { REFUSED } from "../../i18n/ui.ts";
 import type { Role, RoleBinding, User } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { reportDone, reportFailure } from "../../ui/reportDone.tsx";
-import { Failure, Loading } from "../../ui/States.tsx";
+import { Loading } from "../../ui/States.tsx";
 import { WriteForm } from "../../ui/WriteForm.tsx";
 import styles from "./Settings.module.css";
 import { SubtreeSelect } from "./SubtreeSelect.tsx";
@@ -45,7 +46,10 @@ export function UsersPanel() {
     onError: (error) => reportFailure(REFUSED, error.message),
   });
   const error = users.error ?? bindings.error;
-  if (error !== null) return <Failure title={REFUSED} detail={error.message} />;
+  if (error !== null) {
+    const retry = () => void queries.refetchQueries({ queryKey: ["users"] });
+    return <QueryFailure error={error} onRetry={retry} />;
+  }
   return (
     <Panel
       title={USERS.title}

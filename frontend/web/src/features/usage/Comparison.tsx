@@ -7,7 +7,8 @@ import { SERIES_CHART, USAGE } from "../../i18n/usage.ts";
 import { useTopic } from "../../live/react.tsx";
 import { maySeeUse } from "../../model/rights.ts";
 import { Panel } from "../../ui/Panel.tsx";
-import { Failure, Loading } from "../../ui/States.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
+import { Loading } from "../../ui/States.tsx";
 import styles from "./Usage.module.css";
 
 const COLORS = ["var(--hue-0)", "var(--hue-3)"];
@@ -50,7 +51,7 @@ export function Comparison({ range, search, onChange }: Props) {
       {names.length === 0 ? (
         <p className={styles.hint}>{USAGE.chooseTwo}</p>
       ) : history.error !== null ? (
-        <Failure title={history.error.name} detail={history.error.message} />
+        <QueryFailure error={history.error} onRetry={() => void history.refetch()} />
       ) : history.data === undefined ? (
         <Loading rows={5} />
       ) : (

@@ -9,9 +9,10 @@ import { numbersOf } from "../../model/series.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
-import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { Empty, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import styles from "./Usage.module.css";
 
@@ -37,7 +38,7 @@ export function QueueHistoryPage() {
       }
     >
       {history.error !== null ? (
-        <Failure title={history.error.name} detail={history.error.message} />
+        <QueryFailure error={history.error} onRetry={() => void history.refetch()} />
       ) : history.data === undefined ? (
         <Loading rows={10} />
       ) : (

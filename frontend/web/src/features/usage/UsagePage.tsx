@@ -7,8 +7,9 @@ import type { UsageBy, UsageHistory, UsageReport } from "../../model/rows.ts";
 import { coverage } from "../../model/series.ts";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
-import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { Empty, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { Comparison } from "./Comparison.tsx";
 import styles from "./Usage.module.css";
@@ -25,7 +26,6 @@ export function UsagePage() {
   const by = readBy(search.get("by"));
   const report = useUsage(by, range);
   const history = useUsageHistory(range);
-  const problem = report.error ?? history.error;
   return (
     <Page
       title={USAGE.title}
@@ -38,10 +38,15 @@ export function UsagePage() {
         />
       }
     >
-      {problem !== null && <Failure title={problem.name} detail={problem.message} />}
       {report.data !== undefined && <Tiles report={report.data} />}
       <Panel title={range === "24h" ? USAGE.perStep : USAGE.perDay} note={USAGE.perDayNote}>
-        {history.data === undefined ? <Loading rows={6} /> : <Bars history={history.data} />}
+        {history.error !== null ? (
+          <QueryFailure error={history.error} onRetry={() => void history.refetch()} />
+        ) : history.data === undefined ? (
+          <Loading rows={6} />
+        ) : (
+          <Bars history={history.data} />
+        )}
       </Panel>
       <Panel
         title={USAGE.who}
@@ -68,7 +73,9 @@ export function UsagePage() {
           </div>
         }
       >
-        {report.data === undefined ? (
+        {report.error !== null ? (
+          <QueryFailure error={report.error} onRetry={() => void report.refetch()} />
+        ) : report.data === undefined ? (
           <Loading rows={6} />
         ) : report.data.items.length === 0 ? (
           <Empty title={USAGE.emptyTitle}>{USAGE.empty}</Empty>

@@ -1,7 +1,7 @@
 import { hotkeysCoreFeature, type ItemInstance, syncDataLoaderFeature } from "@headless-tree/core";
 import { useTree } from "@headless-tree/react";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
+import { type HTMLProps, useEffect, useMemo, useRef } from "react";
 import { QUEUES } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
@@ -31,6 +31,9 @@ type Props = {
   selected: string | null;
   /** The edits of the draft, by queue. */
   drafted: ReadonlyMap<string, DraftEdit>;
+  /** The names of the queues whose children are hidden. */
+  collapsed: ReadonlySet<string>;
+  onCollapse: (names: readonly string[]) => void;
   onEdit: (name: string) => void;
   /** Begin to move a queue, below `target` if that is known; without it no row can be dragged. */
   onMove: ((name: string, target?: string) => void) | undefined;
@@ -44,13 +47,14 @@ export function QueueTree({
   hues,
   selected,
   drafted,
+  collapsed,
+  onCollapse,
   onEdit,
   onMove,
 }: Props) {
   const rowHeight = ROW_HEIGHT[usePreferences((state) => state.density)];
   const scroller = useRef<HTMLDivElement>(null);
   const parents = useMemo(() => [...tree.children.keys()], [tree]);
-  const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(new Set());
   const expandedItems = useMemo(
     () => parents.filter((name) => !collapsed.has(name)),
     [parents, collapsed],
@@ -61,7 +65,7 @@ export function QueueTree({
     state: { expandedItems },
     setExpandedItems: (update) => {
       const next = typeof update === "function" ? update(expandedItems) : update;
-      setCollapsed(new Set(parents.filter((name) => !next.includes(name))));
+      onCollapse(parents.filter((name) => !next.includes(name)));
     },
     getItemName: (item) => queues.get(item.getId())?.displayName ?? item.getId(),
     isItemFolder: (item) => item.getId() === ROOT || !isLeaf(tree, item.getId()),
