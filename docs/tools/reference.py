@@ -1,4 +1,4 @@
-"""Write docs/reference from the code: settings of shards, labels, metrics, events, REST operations, decisions.
+"""Write docs/reference from the code: settings of shards, labels, metrics, events, reasons, REST operations, decisions.
 
 `make docs` calls it before each build, so the pages are never older than the code and are not kept in Git.
 """
@@ -47,6 +47,7 @@ def pages() -> dict[str, str]:
         "labels.md": labels(),
         "metrics.md": metrics(),
         "events.md": events(),
+        "reason-codes.md": reason_codes(),
         "rest.md": rest(),
         "decisions.md": decisions(),
     }
@@ -248,6 +249,29 @@ def _reasons(value: ast.expr, function: ast.FunctionDef, tree: ast.Module) -> se
                 }:
                     reasons |= _reasons(assignment.value, function, tree)
     return reasons - {"Normal", "Warning"}
+
+
+# ------------------------------------------------------------------ reasons
+
+
+def reason_codes() -> str:
+    """Return the codes of `queues/workloads/reasons.py` with the texts and remedies that the dashboard shows."""
+    from queues.workloads import reasons
+
+    source = (ROOT / "frontend/web/src/i18n/reasons.ts").read_text()
+    texts, remedies = (
+        dict(re.findall(r'^  (\w+):\s+"(.*)",$', source.partition(start)[2].partition("};")[0], re.M))
+        for start in ("const REASONS", "const REMEDIES")
+    )
+    codes = [
+        value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)
+    ]
+    rows = ((f"`{code}`", texts[code], remedies[code]) for code in codes)
+    return (
+        f"{NOTE}# Reason codes\n\nWhy a workload waits, in the order in which they are looked at: in lists, on pages, in REST"
+        " (`reason.code`) and as annotation `kaiweb.dev/reason-code` of events. [What each means](../guides/why-it-waits.md)."
+        f"\n\n{table(('code', 'the dashboard says', 'what ends it'), rows)}"
+    )
 
 
 # ------------------------------------------------------------------ REST

@@ -47,6 +47,8 @@ def test_every_label_and_annotation_has_a_meaning(reference: ModuleType):
         ("metrics", "| `kaiweb_http_requests_total` | counter | method, route, status |"),
         ("events", "| `EvictionRefused` | pod | scheduler |"),
         ("events", "| `PodGrouperWarning` | pod | queues |"),
+        ("reason_codes", "| `OverLimit` | The queue's limit is reached | Raise the limit"),
+        ("reason_codes", "| `Unmanaged` | No pod group manages it | Correct what"),
         ("decisions", "(../adr/0002-the-core-is-pure-and-undo-is-data.md)"),
     ],
 )
