@@ -260,7 +260,9 @@ def reason_codes() -> str:
 
     source = (ROOT / "frontend/web/src/i18n/reasons.ts").read_text()
     texts, remedies = (
-        dict(re.findall(r'^  (\w+):\s+"(.*)",$', source.partition(start)[2].partition("};")[0], re.M))
+        dict(
+            re.findall(r'^  (\w+):\s+"(.*)",$', source.partition(start)[2].partition("};")[0], re.M)
+        )
         for start in ("const REASONS", "const REMEDIES")
     )
     codes = [
