@@ -84,14 +84,12 @@ class Reports:
     def _write_status(self, result: BindResult) -> bool:
         """Write phase, reason and the number of failed attempts; return False if the request is not open.
 
-        A failure is written only on the version that was tried, so that it never replaces the success of
-        another binder.
+        They are written only on the version that was tried. So a failure never replaces the success of another
+        binder, and of two binders only one announces the pod. Where only a claim changed, the next sweep reports.
         """
         request = result.request
         old = request.status
-        metadata: dict[str, Any] = {}
         if result.error:
-            metadata = {"resourceVersion": request.metadata.resource_version}
             status: dict[str, Any] = {
                 "phase": "Failed",
                 "reason": result.error,
@@ -102,7 +100,8 @@ class Reports:
             if old.reason:
                 status["reason"] = None
         meta = request.metadata
-        body = {"metadata": {"uid": meta.uid, **metadata}, "status": status}
+        metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body = {"metadata": metadata, "status": status}
         try:
             answer = self.gateway.patch(
                 BINDREQUESTS, meta.name, body, namespace=meta.namespace, sub="status"

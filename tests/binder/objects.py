@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from binder.params import BinderParams, ReservationParams
+from binder.steps.volumes import Volumes
 from binder.worker import WATCHED, BinderWorker
 from kube.errors import KubeError
 from kube.resources import BINDREQUESTS, EVENTS, NODES, PODS
@@ -87,6 +88,7 @@ class Harness:
         self.worker.reservations.clock = lambda: self.now
         self.worker.reservations.sleep = self._sleep
         self.while_waiting: list[Callable[[], None]] = []
+        self._measure_waits_of_volumes()
         self._reflectors = [
             Reflector(self.gateway, resource, as_type, self.worker.store)
             for resource, as_type in WATCHED
@@ -133,6 +135,11 @@ class Harness:
     def events(self) -> list[tuple[str, str, str]]:
         bodies = [self.gateway.raw(EVENTS, name, "ns") for name in self.gateway.names(EVENTS, "ns")]
         return [(item["type"], item["reason"], item["message"]) for item in bodies]
+
+    def _measure_waits_of_volumes(self) -> None:
+        for _, step in self.worker.service.steps:
+            if isinstance(step, Volumes):
+                step._clock, step._sleep = (lambda: self.now), self._sleep
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds

@@ -8,7 +8,7 @@ import pytest
 
 from kube.resources import BINDREQUESTS, CONFIGMAPS, NODES, PODS
 from tests.binder.interrupted import InterruptedGateway, Killed, kill
-from tests.binder.objects import Harness, fraction_pod, fraction_request
+from tests.binder.objects import Harness, fraction_pod, fraction_request, pod, request
 from tests.fakes.gateway import FakeGateway
 
 RESERVATIONS = "kai-resource-reservation"
@@ -57,6 +57,38 @@ def assert_next_is_protected(gateway: FakeGateway) -> None:
     data = gateway.raw(CONFIGMAPS, "next-abcdefg-shared-gpu-0", "ns")["data"]
     assert data["NVIDIA_VISIBLE_DEVICES"] == annotations[DEVICE]
     assert "kaiweb.dev/unused" not in annotations
+
+
+def test_two_binders_that_carry_out_one_request_announce_its_pod_once() -> None:
+    gateway = FakeGateway()
+    gateway.seed(NODES, {"metadata": {"name": "n1"}})
+    gateway.seed(PODS, pod())
+    gateway.seed(BINDREQUESTS, request())
+    binders = [Harness(gateway), Harness(gateway)]
+    for binder in binders:
+        binder.watch()
+    for binder in binders:
+        binder.work()
+        binder.worker.recorder.flush()
+    assert sorted(reason for _, reason, _ in binders[0].events()) == ["Bound", "Scheduled"]
+    assert binders[0].status()["phase"] == "Succeeded"
+
+
+def test_a_request_claimed_meanwhile_is_reported_by_the_next_sweep() -> None:
+    gateway = FakeGateway()
+    gateway.seed(NODES, {"metadata": {"name": "n1"}})
+    gateway.seed(PODS, pod())
+    gateway.seed(BINDREQUESTS, request())
+    binder = Harness(gateway)
+    binder.watch()
+    claim = {"metadata": {"annotations": {"kaiweb.dev/binder": "another"}}}
+    gateway.patch(BINDREQUESTS, "p", claim, namespace="ns")
+    binder.work()
+    assert (binder.pod()["spec"]["nodeName"], binder.status()) == ("n1", {})
+    binder.watch()
+    binder.worker.sweep()
+    binder.run()
+    assert binder.status()["phase"] == "Succeeded"
 
 
 @EVERY_WRITE

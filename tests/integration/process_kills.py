@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.integration.stack import Stack, wait_until
@@ -14,7 +15,7 @@ def kill_during_a_burst(stack: Stack, victim: str) -> None:
     """Submit many one-GPU pods, kill, and check that each ends bound once or pending with a reason."""
     name = f"burst-{victim}"
     before = stack.pids()[victim]
-    _burst(stack, name)
+    burst(stack, name, BURST, limits={"nvidia.com/gpu": "1"})
     wait_until(
         lambda: stack.objects("pods", "-n", "burst", "-l", f"job-name={name}"),
         what="the first pods of the burst",
@@ -46,6 +47,12 @@ def kill_during_a_burst(stack: Stack, victim: str) -> None:
     )
     verdict = stack.kaiweb("check_cluster")
     assert verdict.returncode == 0, verdict.stdout + verdict.stderr
+    end_burst(stack, name)
+    assert Path(stack.home / "processes.json").exists()
+
+
+def end_burst(stack: Stack, name: str) -> None:
+    """Delete a burst and wait until its pods are gone."""
     stack.kubectl("delete", "job", name, "-n", "burst", "--wait=false")
     # Not every cluster collects garbage: a real API server may be without its controller manager.
     stack.kubectl("delete", "pods", "-n", "burst", "-l", f"job-name={name}", "--wait=false")
@@ -55,19 +62,28 @@ def kill_during_a_burst(stack: Stack, victim: str) -> None:
         timeout_s=60,
         stack=stack,
     )
-    assert Path(stack.home / "processes.json").exists()
 
 
-def _burst(stack: Stack, name: str) -> None:
+def burst(
+    stack: Stack,
+    name: str,
+    pods: int,
+    *,
+    annotations: Mapping[str, str] | None = None,
+    limits: Mapping[str, str] | None = None,
+) -> None:
+    """Submit a Job of so many pods at once."""
     manifest = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": "burst"},
         "spec": {
-            "parallelism": BURST,
-            "completions": BURST,
+            "parallelism": pods,
+            "completions": pods,
             "template": {
-                "metadata": {"annotations": {"sandbox.kaiweb/duration": "1h"}},
+                "metadata": {
+                    "annotations": {"sandbox.kaiweb/duration": "1h", **(annotations or {})}
+                },
                 "spec": {
                     "schedulerName": "kai-scheduler",
                     "restartPolicy": "Never",
@@ -75,7 +91,7 @@ def _burst(stack: Stack, name: str) -> None:
                         {
                             "name": "main",
                             "image": "example.test/x:1",
-                            "resources": {"limits": {"nvidia.com/gpu": "1"}},
+                            "resources": {"limits": dict(limits or {})},
                         }
                     ],
                 },
