@@ -26,7 +26,7 @@ from binder.reservations.reserve import Reservations
 from binder.services import BindService
 from binder.turns import Turns
 from kube.errors import KubeError, UnauthorizedError
-from kube.events import Recorder
+from kube.events import Pace, Recorder
 from kube.gateway import EventType, Gateway
 from kube.lease import candidate_identity
 from kube.objects.bindrequest import BindRequest
@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 COMPONENT = "binder"
 #: Priorities of the queue; a lower number goes first.
 ATTEMPT, SYNC, REPORT, END = 0, 1, 2, 3
+#: Two events tell of each pod, so their pace must be twice the binds that an API server can take.
+EVENTS_PER_S, EVENT_WRITERS = 500.0, 4
 SYNC_TIMEOUT_S = 15.0
 SYNC_EVERY_S = 30.0
 WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
@@ -90,7 +92,8 @@ class BinderWorker:
 
     def __post_init__(self) -> None:
         """Connect the parts and subscribe to the store."""
-        self.recorder = Recorder(self.gateway, COMPONENT)
+        pace = Pace(per_s=EVENTS_PER_S)
+        self.recorder = Recorder(self.gateway, COMPONENT, writers=EVENT_WRITERS, pace=pace)
         self.reservations = Reservations(self.gateway, self.store, self.params.reservation)
         self.turns = Turns(self.gateway, candidate_identity(), self.clock)
         self.reports = Reports(self.gateway, self.store, self.recorder)

@@ -126,6 +126,8 @@ class Recorder:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     capacity: int = 20_000
+    #: How many threads write.
+    writers: int = 2
     pace: Pace = field(default_factory=Pace)
     dropped: int = 0
     #: An event with what was written of it before; None ends a thread.
@@ -139,9 +141,9 @@ class Recorder:
         """Create the bounded queue."""
         self._queue = queue.Queue(self.capacity)
 
-    def start(self, workers: int = 2) -> None:
+    def start(self) -> None:
         """Start the writing threads."""
-        for number in range(workers):
+        for number in range(self.writers):
             name = f"events-{self.component}-{number}"
             thread = threading.Thread(target=self._work, name=name, daemon=True)
             thread.start()

@@ -113,7 +113,7 @@ def test_cluster_scoped_objects_have_their_events_in_default() -> None:
 
 def test_threads_write_what_is_queued_before_they_end() -> None:
     gateway, _, event_recorder = recorder()
-    event_recorder.start(workers=2)
+    event_recorder.start()
     for number in range(20):
         event_recorder.record(about(f"p{number}"))
     event_recorder.stop()
