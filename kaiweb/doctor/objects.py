@@ -69,8 +69,7 @@ def check_pods(context: ClusterContext) -> Iterator[Finding]:
     ungrouped = [
         _key(pod)
         for pod in pods
-        if pod.get("spec", {}).get("schedulerName") == context.scheduler_name
-        and pod.get("status", {}).get("phase") in ("Pending", "Running")
+        if pod.get("status", {}).get("phase") in ("Pending", "Running")
         and pod["metadata"].get("namespace") != RESERVATION
         and POD_GROUP not in (pod["metadata"].get("annotations") or {})
         and _is_old(pod, context)

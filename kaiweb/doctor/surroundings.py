@@ -58,11 +58,10 @@ STORES: tuple[tuple[str, Callable[[], str], str], ...] = (
 
 
 def check_stores(_context: ClusterContext) -> Iterator[Finding]:
-    """Report the first of the stores that does not work."""
+    """Report the stores that do not work."""
     for name, find_fault, remedy in STORES:
         if name == BROKER and not os.environ.get("REDIS_URL"):
             continue  # the embedded one, whose address only `kaiweb up` knows
         text = find_fault()
         if text:
             yield fault(name, text, remedy)
-            return

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
+from django.utils import timezone
 
 from binder.models import BindRequest
 from kaiweb.items.amounts import rounded, timestamp
@@ -17,6 +18,7 @@ from kube.values.times import time_or_none
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
 from queues.workloads import reasons
+from queues.workloads.holds import Hold
 
 # Without `preemptibility`, pod groups of a lower priority are preemptible.
 PREEMPTIBLE_BELOW = 100
@@ -62,7 +64,8 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
 
 
 def _hold(row: PodGroup) -> dict[str, Any] | None:
-    if not row.is_held:
+    """Return the hold; None if there is none or it has ended, of which the cluster says nothing."""
+    if not row.is_held or not Hold(row.hold_reason, row.hold_until).applies(timezone.now()):
         return None
     return {"reason": row.hold_reason, "until": timestamp(row.hold_until)}
 

@@ -77,10 +77,11 @@ def test_a_held_workload_says_so_in_list_and_explanation(
     assert stages["grouped"] == "blocked"
 
 
-def test_a_hold_that_has_ended_is_no_reason(client: APIClient, groups: FakeGateway) -> None:
+def test_a_hold_that_has_ended_is_shown_nowhere(client: APIClient, groups: FakeGateway) -> None:
     marks = {"kaiweb.dev/hold": "", "kaiweb.dev/hold-until": "2026-01-01T00:00:00Z"}
     show(modified(PODGROUPS, a_group("train", 2, queue="physics", annotations=marks)))
-    assert client.get(URL).json()["reason"] == "NotEvaluated"
+    item = client.get(URL).json()
+    assert (item["reason"], item["hold"]) == ("NotEvaluated", None)
 
 
 def test_a_requeue_may_hold_for_a_while(client: APIClient, groups: FakeGateway) -> None:
