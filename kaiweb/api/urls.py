@@ -23,6 +23,8 @@ from kaiweb.api.views import (
     workload_actions,
     workloads,
 )
+from kaiweb.api.views.details import manifests, topologies
+from kaiweb.api.views.details import queues as queue_details
 
 WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
@@ -38,6 +40,9 @@ urlpatterns = [
     path("queue-trees/<str:root>", queue_trees.QueueTree.as_view(), name="queue-tree"),
     path("queues/<str:name>/history", history.QueueHistory.as_view(), name="queue-history"),
     path("queues/<str:name>/usage", usage.QueueUsage.as_view(), name="queue-usage"),
+    path("queues/<str:name>/share", queue_details.QueueShareSteps.as_view(), name="queue-share"),
+    path("queues/<str:name>/access", queue_details.QueueAccess.as_view(), name="queue-access"),
+    path("queues/<str:name>/yaml", manifests.QueueManifest.as_view(), name="queue-yaml"),
     path("history/queues", history.QueuesHistory.as_view(), name="history-queues"),
     path("history/usage", history.UsageHistory.as_view(), name="history-usage"),
     path("usage", usage.UsageReport.as_view(), name="usage"),
@@ -50,10 +55,16 @@ urlpatterns = [
     path(f"{WORKLOAD}/release", workload_actions.Release.as_view(), name="workload-release"),
     path(f"{WORKLOAD}/requeue", workload_actions.Requeue.as_view(), name="workload-requeue"),
     path(f"{WORKLOAD}/retry-bind", workload_actions.RetryBind.as_view(), name="workload-retry"),
+    path(f"{WORKLOAD}/yaml", manifests.WorkloadManifest.as_view(), name="workload-yaml"),
+    path(f"{WORKLOAD}/events", manifests.WorkloadEvents.as_view(), name="workload-events"),
     path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),
     path("nodes/<str:name>/retry-bind", nodes.RetryBinds.as_view(), name="node-retry"),
+    path("nodes/<str:name>/pods", nodes.NodePods.as_view(), name="node-pods"),
+    path("nodes/<str:name>/yaml", manifests.NodeManifest.as_view(), name="node-yaml"),
+    path("topologies", topologies.Topologies.as_view(), name="topologies"),
+    path("topologies/<str:name>", topologies.TopologyDetail.as_view(), name="topology"),
     path("gpus", nodes.Gpus.as_view(), name="gpus"),
     path("sessions", scheduling.Sessions.as_view(), name="sessions"),
     path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),

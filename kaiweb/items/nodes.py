@@ -9,6 +9,7 @@ from typing import Any
 from django.utils import timezone
 
 from kaiweb.items.amounts import rounded, timestamp
+from kaiweb.items.workloads import pod_state
 from queues.models import Node, Pod, PodGroup
 from scheduler.models import RestingNode
 
@@ -34,6 +35,30 @@ def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict
     queues = _queues(groups, is_everything)
     resting = {row.name: row for row in RestingNode.objects.filter(until__gt=timezone.now())}
     return [_item(node, pods[node.name], queues, resting.get(node.name)) for node in nodes]
+
+
+def pods_of(node: str) -> list[dict[str, Any]]:
+    """Return the pods on a node that have not finished, those with most GPUs first."""
+    pods = list(Pod.objects.filter(node=node).exclude(phase__in=FINISHED))
+    groups = PodGroup.objects.in_bulk({pod.group for pod in pods if pod.group})
+    pods.sort(key=lambda pod: (-pod.gpu, pod.key))
+    return [_pod(pod, groups.get(pod.group)) for pod in pods]
+
+
+def _pod(pod: Pod, group: PodGroup | None) -> dict[str, Any]:
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "workload": pod.group,
+        "queue": group.queue if group is not None else "",
+        "user": group.user if group is not None else "",
+        "state": pod_state(pod, is_binding=False),
+        "gpu": rounded(pod.gpu),
+        "cpuMilli": rounded(pod.cpu),
+        "memoryBytes": rounded(pod.memory),
+        "devices": pod.devices,
+        "startedAt": timestamp(pod.started_at),
+    }
 
 
 def _queues(groups: Collection[str], is_everything: bool) -> Mapping[str, str]:

@@ -123,6 +123,7 @@ TREE = [
     ),
     *DRY_RUN,
 ]
+MANAGED_FIELDS = _query("managedFields", "Also who wrote which field.", OpenApiTypes.BOOL)
 TIMEOUT = OpenApiParameter(
     "timeout",
     {"type": "integer", "minimum": 0, "maximum": 300, "default": 0},

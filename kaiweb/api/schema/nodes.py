@@ -67,5 +67,9 @@ class Node(s.Serializer[object]):
     devices = Device(many=True)
 
 
+class NodeDetail(Node):
+    labels = s.DictField(child=s.CharField())
+
+
 class NodeList(Page):
     items = Node(many=True)

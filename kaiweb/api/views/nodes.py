@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from kaiweb.api.base import View, caller, filtered, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
+from kaiweb.api.schema import details
 from kaiweb.api.schema import nodes as schema
 from kaiweb.api.writes import write_request
 from kaiweb.items import nodes as items
@@ -52,13 +53,27 @@ class Nodes(View):
 class NodeDetail(View):
     """One node."""
 
-    @extend_schema(operation_id="getNode", responses=schema.Node)
+    @extend_schema(operation_id="getNode", responses=schema.NodeDetail)
     def get(self, request: Request, name: str) -> Response:
-        """Return the node with its GPU cells."""
+        """Return the node with its GPU cells and its labels."""
         row = Node.objects.filter(name=name).first()
         if row is None:
             raise Problem("not-found", f"node '{name}' does not exist")
-        return Response(items.items_of([row])[0], headers={"ETag": f'W/"{row.version}"'})
+        item = {**items.items_of([row])[0], "labels": row.labels}
+        return Response(item, headers={"ETag": f'W/"{row.version}"'})
+
+
+class NodePods(View):
+    """The pods of one node."""
+
+    accepts: ClassVar = {"get": ()}
+
+    @extend_schema(operation_id="listNodePods", responses=details.NodePodList)
+    def get(self, request: Request, name: str) -> Response:
+        """List the pods on the node that have not finished, those with most GPUs first."""
+        if not Node.objects.filter(name=name).exists():
+            raise Problem("not-found", f"node '{name}' does not exist")
+        return Response({"items": items.pods_of(name)})
 
 
 class RetryBinds(View):

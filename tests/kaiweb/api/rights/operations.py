@@ -15,7 +15,7 @@ from django.utils import timezone
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
 from kaiweb.planning import change_sets
 from kaiweb.planning.change_sets import tags_of
-from kube.resources import QUEUES
+from kube.resources import NODES, QUEUES, TOPOLOGIES
 from queues.access import tokens
 from queues.editing.tags import tag_of_body
 from queues.models import ApiToken, Role, RoleBinding
@@ -167,6 +167,17 @@ def _session(_world: World) -> Call:
     return Call(path={"id": row.pk})
 
 
+def _seeded_node(world: World) -> Call:
+    world.cluster.seed(NODES, {"metadata": {"name": "n1"}})
+    return Call(path={"name": "n1"})
+
+
+def _topology(world: World) -> Call:
+    levels = [{"nodeLabel": "example.com/rack"}]
+    world.cluster.seed(TOPOLOGIES, {"metadata": {"name": "racks"}, "spec": {"levels": levels}})
+    return Call(path={"name": "racks"})
+
+
 def _own_token(world: World) -> Call:
     row, _secret = tokens.create(
         user=world.user, name="t", scopes=["read"], subtree="", expires_at=None, now=timezone.now()
@@ -198,6 +209,9 @@ OPERATIONS: Mapping[str, Row] = {
     "listQueues": Row(READ),
     "getQueue": Row(READ, _queue),
     "getQueueOrder": Row(READ, _queue),
+    "getQueueShare": Row(READ, _queue),
+    "getQueueAccess": Row(PLACE, _queue),
+    "getQueueYaml": Row(READ, _queue),
     "getQueueHistory": Row(USE, _queue),
     "getQueueUsage": Row(USE, _queue),
     "getQueuesHistory": Row(USE, lambda world: Call(query=f"?queue={world.queue}")),
@@ -217,6 +231,8 @@ OPERATIONS: Mapping[str, Row] = {
     "getWorkload": Row(READ, _workload),
     "explainWorkload": Row(READ, _workload),
     "listWorkloadPods": Row(READ, _workload),
+    "getWorkloadYaml": Row(READ, _workload),
+    "listWorkloadEvents": Row(READ, _workload),
     "waitForWorkload": Row(
         READ, lambda world: Call(path=_workload(world).path, query="?for=running")
     ),
@@ -232,6 +248,10 @@ OPERATIONS: Mapping[str, Row] = {
     "getNode": Row(READ, lambda _world: Call(path={"name": "n1"})),
     # On a node that nobody blames; otherwise the queues of the workloads decide.
     "retryNodeBinds": Row(NODE_WORK, lambda _world: Call(path={"name": "n1"})),
+    "listNodePods": Row(READ, lambda _world: Call(path={"name": "n1"})),
+    "getNodeYaml": Row(READ, _seeded_node),
+    "listTopologies": Row(READ),
+    "getTopology": Row(READ, _topology),
     "listGpus": Row(READ),
     "listSessions": Row(READ),
     "getSession": Row(READ, _session),

@@ -1,0 +1,176 @@
+"""How the fair share of a queue came about: the steps of the division among its siblings, for each resource.
+
+The steps are computed anew from the mirror with the arithmetic of the scheduler. The scheduler also knows past use
+and divides each node pool by itself; what that changes is the last step, so the steps always add up to its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from kaiweb.items.amounts import CPU, GPU, MEMORY, UNLIMITED_WORD, rounded
+from kaiweb.items.queues import queue_items
+from queues.models import Node
+from scheduler.core.arrays import Floats
+from scheduler.core.fairshare.division import DivisionInput, settle
+from scheduler.load.queues import DEFAULT_PRIORITY
+
+RESOURCES = (GPU, CPU, MEMORY)
+#: Below this a step is noise of the arithmetic.
+TINY = 0.0005
+Item = Mapping[str, Any]
+
+
+def share_item(name: str) -> dict[str, Any] | None:
+    """Return how the share of a queue is divided; None if the mirror has no such queue."""
+    by_name = {item["name"]: item for item in queue_items()}
+    queue = by_name.get(name)
+    if queue is None:
+        return None
+    parent = by_name.get(queue["parent"] or "")
+    siblings = [item for item in by_name.values() if item["parent"] == queue["parent"]]
+    family = _Family(siblings, _pools(parent))
+    return {
+        "queue": name,
+        "parent": queue["parent"],
+        "resources": {
+            resource: _resource(family, row, siblings.index(queue))
+            for row, resource in enumerate(RESOURCES)
+        },
+    }
+
+
+def _pools(parent: Item | None) -> dict[str, float]:
+    """Return what the siblings divide: the parent's share, or what healthy nodes have."""
+    if parent is not None:
+        share = parent["share"] or {}
+        return {resource: float(share.get(resource, 0)) for resource in RESOURCES}
+    nodes = Node.objects.filter(is_ready=True, is_cordoned=False)
+    totals = {GPU: 0.0, CPU: 0.0, MEMORY: 0.0}
+    for gpus, cpu, memory in nodes.values_list("gpus_healthy", "cpu", "memory"):
+        totals[GPU] += gpus
+        totals[CPU] += cpu
+        totals[MEMORY] += memory
+    return totals
+
+
+@dataclass(slots=True)
+class _Family:
+    """The queues with one parent, and what they divide."""
+
+    siblings: Sequence[Item]
+    pools: Mapping[str, float]
+
+    def inputs(self, request: Floats) -> DivisionInput:
+        """Return the input of the division with these requests, shape (resources, queues)."""
+        ages = sorted((datetime.fromisoformat(q["createdAt"]), q["name"]) for q in self.siblings)
+        rank = {name: at for at, (_, name) in enumerate(ages)}
+        return DivisionInput(
+            quota=self.column("quota"),
+            limit=self.column("limit"),
+            weight=self.column("weight"),
+            request=request,
+            usage=np.zeros_like(request),
+            priority=np.array([_priority(q) for q in self.siblings], dtype=np.int64),
+            seniority=np.array([rank[q["name"]] for q in self.siblings], dtype=np.int64),
+        )
+
+    def column(self, part: str) -> Floats:
+        return np.array([[_bound(q[part].get(name)) for q in self.siblings] for name in RESOURCES])
+
+    def requests(self) -> Floats:
+        return np.array(
+            [[float(q["requested"][name]) for q in self.siblings] for name in RESOURCES]
+        )
+
+    def divide(self, request: Floats) -> Floats:
+        """Return the shares, shape (resources, queues)."""
+        pools = np.array([[self.pools[name]] for name in RESOURCES])
+        family = np.zeros(len(self.siblings), dtype=np.int64)
+        return settle(pools, family, self.inputs(request), 0.0)[0]
+
+
+def _bound(value: Any) -> float:
+    if value is None:
+        return 0.0
+    return inf if value == UNLIMITED_WORD else float(value)
+
+
+def _priority(queue: Item) -> int:
+    return DEFAULT_PRIORITY if queue["priority"] is None else int(queue["priority"])
+
+
+def _resource(family: _Family, row: int, at: int) -> dict[str, Any]:
+    """Return the division of one resource as seen by the queue at a position."""
+    resource = RESOURCES[row]
+    queue = family.siblings[at]
+    request = family.requests()
+    wanting = request.copy()
+    wanting[row, at] = inf
+    share = (queue["share"] or {}).get(resource)
+    computed = float(family.divide(request)[row, at])
+    steps = _steps(family, request, row, at, computed)
+    if share is not None and abs(share - computed) >= TINY:
+        steps.append({"kind": "other", "amount": rounded(share - computed)})
+    return {
+        "pool": rounded(family.pools[resource]),
+        "requested": queue["requested"][resource],
+        "share": share,
+        "wouldGet": rounded(float(family.divide(wanting)[row, at])),
+        "steps": steps,
+        "siblings": [
+            {
+                "queue": sibling["name"],
+                "priority": _priority(sibling),
+                "weight": sibling["weight"].get(resource, 0),
+                "requested": sibling["requested"][resource],
+                "share": (sibling["share"] or {}).get(resource),
+            }
+            for sibling in family.siblings
+        ],
+    }
+
+
+def _steps(
+    family: _Family, request: Floats, row: int, at: int, computed: float
+) -> list[dict[str, Any]]:
+    """Return quota, the part by weight, what demand or limit cut off, and the rest, which add up to the share."""
+    pool = family.pools[RESOURCES[row]]
+    inputs = family.inputs(request)
+    limit = inputs.limit[row]
+    wanted = np.minimum(limit, request[row])
+    quotas = np.minimum(np.where(np.isinf(inputs.quota[row]), pool, inputs.quota[row]), wanted)
+    steps: list[dict[str, Any]] = [{"kind": "quota", "amount": rounded(float(quotas[at]))}]
+    missing = float(wanted[at] - quotas[at])
+    weight = inputs.weight[row]
+    received = 0.0
+    if missing > TINY and weight[at] > 0:
+        peers = (inputs.priority == inputs.priority[at]) & (wanted - quotas > TINY)
+        offer = _rest_for(family, request, row, at) * float(weight[at] / weight[peers].sum())
+        received = min(offer, missing)
+        steps.append({"kind": "weight", "amount": rounded(offer)})
+        if offer - missing > TINY:
+            kind = "limit" if limit[at] < request[row, at] else "demand"
+            steps.append({"kind": kind, "amount": rounded(missing - offer)})
+    rest = computed - float(quotas[at]) - received
+    if abs(rest) >= TINY:
+        steps.append({"kind": "rest", "amount": rounded(rest)})
+    return steps
+
+
+def _rest_for(family: _Family, request: Floats, row: int, at: int) -> float:
+    """Return what is left for the queues of the same priority, after all quotas and higher priorities."""
+    inputs = family.inputs(request)
+    quota = inputs.quota[row]
+    pool = family.pools[RESOURCES[row]]
+    quotas = np.minimum(np.where(np.isinf(quota), pool, quota), request[row])
+    lower = inputs.priority <= inputs.priority[at]
+    higher_only = request.copy()
+    higher_only[row] = np.where(lower, quotas, request[row])
+    return max(0.0, pool - float(family.divide(higher_only)[row].sum()))
