@@ -27,6 +27,9 @@ class Me(s.Serializer[object]):
     isAdmin = s.BooleanField()
     roles = RoleGrant(many=True)
     rights = MeRights()
+    admins = s.ListField(
+        child=s.CharField(), required=False, help_text="The first admins: whom to ask for rights."
+    )
     csrfToken = s.CharField(required=False)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Q
 from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import AllowAny
@@ -13,6 +15,9 @@ from kaiweb.api.base import View, caller
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import access as schema
 from queues import live
+from queues.models import Role
+
+NAMED_ADMINS = 5
 
 
 class Me(View):
@@ -23,10 +28,19 @@ class Me(View):
     @extend_schema(operation_id="getMe", responses=schema.Me)
     def get(self, request: Request) -> Response:
         """Return who the caller is and what the caller may do."""
-        me = caller(request).as_me()
+        me = {**caller(request).as_me(), "admins": _admin_names()}
         if request.auth is None:
             me["csrfToken"] = get_token(request._request)
         return Response(me)
+
+
+def _admin_names() -> list[str]:
+    """Return the names of the first admins: whom to ask for a right that is missing."""
+    admins = User.objects.filter(
+        Q(is_superuser=True) | Q(role_bindings__role=Role.ADMIN), is_active=True
+    )
+    listed = admins.distinct().order_by("username")[:NAMED_ADMINS]
+    return [user.get_full_name() or user.get_username() for user in listed]
 
 
 class Version(View):

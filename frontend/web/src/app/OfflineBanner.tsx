@@ -1,4 +1,5 @@
-import { BANNER } from "../i18n/app.ts";
+import { Link } from "react-router";
+import { BANNER, OFFLINE } from "../i18n/app.ts";
 import { span } from "../i18n/numbers.ts";
 import { useLiveStatus } from "../live/react.tsx";
 import { RichText } from "../ui/RichText.tsx";
@@ -23,7 +24,8 @@ export function OfflineBanner() {
   if (ageMs === null) return null;
   return (
     <div className={styles.banner} role="alert">
-      {link === "open" ? BANNER.behind(span(ageMs)) : BANNER.offline}
+      {link === "open" ? BANNER.behind(span(ageMs)) : BANNER.offline}{" "}
+      <Link to="/offline">{OFFLINE.details}</Link>
     </div>
   );
 }

@@ -1,5 +1,7 @@
 import { createBrowserRouter, type RouteObject } from "react-router";
+import { DeniedPage } from "./DeniedPage.tsx";
 import { NotFound } from "./NotFound.tsx";
+import { OfflinePage } from "./OfflinePage.tsx";
 import { PageError } from "./PageError.tsx";
 import { Shell } from "./Shell.tsx";
 
@@ -18,6 +20,12 @@ const PAGES: RouteObject[] = [
     }),
   },
   {
+    path: "queues/:name/:tab?",
+    lazy: async () => ({
+      Component: (await import("../features/queue/QueuePage.tsx")).QueuePage,
+    }),
+  },
+  {
     path: "workloads",
     lazy: async () => ({
       Component: (await import("../features/workloads/WorkloadsPage.tsx")).WorkloadsPage,
@@ -33,6 +41,18 @@ const PAGES: RouteObject[] = [
     path: "nodes",
     lazy: async () => ({
       Component: (await import("../features/nodes/NodesPage.tsx")).NodesPage,
+    }),
+  },
+  {
+    path: "nodes/:name/:tab?",
+    lazy: async () => ({
+      Component: (await import("../features/nodes/NodePage.tsx")).NodePage,
+    }),
+  },
+  {
+    path: "topology/:name?",
+    lazy: async () => ({
+      Component: (await import("../features/topology/TopologyPage.tsx")).TopologyPage,
     }),
   },
   {
@@ -78,12 +98,6 @@ const PAGES: RouteObject[] = [
     }),
   },
   {
-    path: "queues/:name/history",
-    lazy: async () => ({
-      Component: (await import("../features/usage/QueueHistoryPage.tsx")).QueueHistoryPage,
-    }),
-  },
-  {
     path: "audit",
     lazy: async () => ({
       Component: (await import("../features/audit/AuditPage.tsx")).AuditPage,
@@ -101,6 +115,9 @@ const PAGES: RouteObject[] = [
       Component: (await import("../features/settings/SettingsPage.tsx")).SettingsPage,
     }),
   },
+  // Part of the first load: they must open when the server does not answer.
+  { path: "denied", Component: DeniedPage },
+  { path: "offline", Component: OfflinePage },
   { path: "*", Component: NotFound },
 ];
 

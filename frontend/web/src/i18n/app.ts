@@ -57,6 +57,47 @@ export const PAGE_ERROR = {
   offline: "The server does not answer. This page loads by itself as soon as it does.",
 } as const;
 
+export const DENIED = {
+  title: "You may not see this",
+  missing: "Missing right",
+  whoCan: (names: readonly string[]) =>
+    names.length === 0
+      ? "An administrator can give it to you."
+      : `${names.join(", ")} can give it to you.`,
+  where: "Rights are given on the page Settings, tab Users, for a queue and all below it.",
+  yours: "Your roles",
+  role: (role: string, subtree: string | null) =>
+    subtree === null ? `${role} of the whole cluster` : `${role} below ${subtree}`,
+  back: "Back to the overview",
+  unknown: "the page did not say which",
+} as const;
+
+export const OFFLINE = {
+  title: "No connection",
+  current: "Connected",
+  currentText: "The data shown is current. You can go on working.",
+  text: "The server does not answer. The pages go on showing what was received last, and nothing can be edited.",
+  signedOut: "You have been signed out. Sign in again to see current data.",
+  since: "Last heard of",
+  never: "never",
+  next: "Next attempt",
+  soon: "soon",
+  inTime: (wait: string) => `in ${wait}`,
+  ago: (age: string) => `${age} ago`,
+  retry: "Try now",
+  kept: "What this browser still has",
+  columns: ["Data", "Rows", "As of"],
+  topics: {
+    cluster: "Overview",
+    queues: "Queues",
+    workloads: "Workloads",
+    nodes: "Nodes",
+    sessions: "Sessions",
+  },
+  nothing: "Nothing was received yet.",
+  details: "Details",
+} as const;
+
 export const BANNER = {
   signedOut: "You have been signed out, and the data shown may be out of date. {link} to continue.",
   signIn: "Sign in again",

@@ -70,8 +70,6 @@ export const USAGE = {
 } as const;
 
 export const HISTORY = {
-  title: (queue: string) => `History of ${queue}`,
-  back: "All queues",
   allocation: "Allocated GPUs",
   allocationNote: "Against quota, limit and fair share; gaps were not observed",
   allocated: "Allocated",

@@ -41,7 +41,7 @@ export function codeAndText(code: string, text: string): string {
 }
 
 export const WORKLOAD = {
-  tabs: { why: "Why", pods: "Pods" },
+  tabs: { why: "Why", timeline: "Timeline", pods: "Pods", placement: "Placement", yaml: "YAML" },
   tabList: "Workload",
   missingTitle: "This workload was not found",
   missing: "It may have been deleted. {link}",
@@ -67,6 +67,38 @@ export const POD_TABLE = {
   emptyTitle: "No pods",
   empty: "Its controller has not created them yet, or they were deleted after it finished.",
   columns: ["Pod", "State", "Node", "GPUs", "Devices", "Age", "Message"],
+} as const;
+
+export const TIMELINE = {
+  title: "Timeline",
+  note: "Newest first: what kaiweb recorded, and the events of the cluster",
+  columns: ["When", "What", "About", "Text"],
+  created: "Created",
+  started: "Started",
+  evicted: (rule: string) => `Evicted: ${rule}`,
+  workload: "the workload",
+  pods: (pods: number) => plural(pods, "pod"),
+  times: (times: number) => `${count(times)} times`,
+  session: (id: number) => `Session ${id}`,
+  emptyTitle: "Nothing recorded",
+  empty: "The cluster keeps events for about an hour.",
+} as const;
+
+export const PLACEMENT = {
+  title: "Where its pods are",
+  notPlaced: "No pod of it has a place",
+  notPlacedText: "The tab Why says what it waits for.",
+  columns: ["Node", "Model", "Zone", "Rack", "Pods", "GPUs"],
+  why: "Why these nodes",
+  whyNote: "The scores of the chosen node when the pods were placed; the largest sum won",
+  whyColumns: ["Pod", "Node", "Score", "Parts of the score", "Next best"],
+  session: "Session",
+  candidates: (nodes: number) => `${plural(nodes, "node")} fitted`,
+  unknownTitle: "Not recorded",
+  unknown: "Scores are recorded when pods are placed, for the first pods of each workload.",
+  part: (name: string, score: string) => `${name} ${score}`,
+  only: "the only node that fitted",
+  behind: (node: string, score: string) => `${node}, ${score}`,
 } as const;
 
 export const WHY = {

@@ -23,6 +23,16 @@ export type SessionDetail = Schemas["SessionDetail"];
 export type Decision = Schemas["Decision"];
 export type Eviction = Schemas["Eviction"];
 export type EvictionMatrix = Schemas["EvictionMatrix"];
+export type NodeDetail = Schemas["NodeDetail"];
+export type NodePod = Schemas["NodePod"];
+export type QueueShareSteps = Schemas["QueueShareSteps"];
+export type ResourceShare = Schemas["ResourceShare"];
+export type ShareStep = Schemas["ShareStep"];
+export type AccessEntry = Schemas["AccessEntry"];
+export type TopologyName = Schemas["TopologyName"];
+export type Topology = Schemas["Topology"];
+export type TopologyDomain = Schemas["TopologyDomain"];
+export type WorkloadEvent = Schemas["WorkloadEvent"];
 export type PodRow = Schemas["WorkloadPod"];
 export type Explanation = Schemas["Explanation"];
 export type Health = Schemas["Health"];
@@ -103,9 +113,11 @@ export type TopicRows = {
 
 /** A topic that the server filters, e.g. `workloads?state=pending,gated`. */
 export type FilteredTopic = `workloads?${string}`;
-export type TopicName = keyof TopicRows | FilteredTopic | `workload:${string}`;
+export type TopicName = keyof TopicRows | FilteredTopic | `workload:${string}` | `node:${string}`;
 export type RowOf<N extends TopicName> = N extends keyof TopicRows
   ? TopicRows[N]
   : N extends FilteredTopic
     ? TopicRows["workloads"]
-    : Keyed<WorkloadDetail>;
+    : N extends `node:${string}`
+      ? TopicRows["nodes"]
+      : Keyed<WorkloadDetail>;

@@ -9,7 +9,7 @@ export function QueueLink({ queue }: { queue: string }) {
   const hues = useHues();
   const label = useQueueLabels();
   return (
-    <Link className={styles.link} to={`/queues?queue=${encodeURIComponent(queue)}`} title={queue}>
+    <Link className={styles.link} to={`/queues/${encodeURIComponent(queue)}`} title={queue}>
       <QueueMark hue={hues.get(queue)} />
       {label(queue)}
     </Link>

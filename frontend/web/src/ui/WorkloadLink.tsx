@@ -1,11 +1,15 @@
 import { Link } from "react-router";
+import { workloadName } from "../model/names.ts";
 
-/** A link to a workload by its key, `namespace/name`. */
-export function WorkloadLink({ workload }: { workload: string }) {
-  const [namespace = "", name = ""] = workload.split("/");
+/** A link to a workload by its key, `namespace/name`; it shows a name for people. */
+export function WorkloadLink({ workload, name }: { workload: string; name?: string }) {
+  const [namespace = "", object = ""] = workload.split("/");
   return (
-    <Link to={`/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`}>
-      {workload}
+    <Link
+      to={`/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(object)}`}
+      title={workload}
+    >
+      {name ?? workloadName(workload)}
     </Link>
   );
 }

@@ -57,6 +57,7 @@ EDIT = _may(editor=BELOW, admin=EVERYWHERE, queues_token=BELOW, admin_token=EVER
 PLACE = _may(editor=IN_SUBTREE, admin=EVERYWHERE, queues_token=IN_SUBTREE, admin_token=EVERYWHERE)
 WORK = _may(editor=IN_SUBTREE, admin=EVERYWHERE, workloads_token=IN_SUBTREE, admin_token=EVERYWHERE)
 NODE_WORK = _may(editor=EVERYWHERE, admin=EVERYWHERE, workloads_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
+ACCESS = _may(editor=IN_SUBTREE, admin=EVERYWHERE, admin_token=EVERYWHERE)
 DRAFT = _may(editor=EVERYWHERE, admin=EVERYWHERE, queues_token=EVERYWHERE, admin_token=EVERYWHERE)
 SIMULATE = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE, simulate_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
 ADMIN = _may(admin=EVERYWHERE, admin_token=EVERYWHERE)
@@ -210,7 +211,7 @@ OPERATIONS: Mapping[str, Row] = {
     "getQueue": Row(READ, _queue),
     "getQueueOrder": Row(READ, _queue),
     "getQueueShare": Row(READ, _queue),
-    "getQueueAccess": Row(PLACE, _queue),
+    "getQueueAccess": Row(ACCESS, _queue),
     "getQueueYaml": Row(READ, _queue),
     "getQueueHistory": Row(USE, _queue),
     "getQueueUsage": Row(USE, _queue),

@@ -44,7 +44,9 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
         />
       </Popover.Target>
       <Popover.Dropdown aria-label={DEVICE.title(index, node.name)} tabIndex={-1} data-autofocus>
-        <b>{DEVICE.title(index, node.name)}</b>
+        <Link to={`/nodes/${encodeURIComponent(node.name)}`}>
+          <b>{DEVICE.title(index, node.name)}</b>
+        </Link>
         <div>{DEVICE.model(node.model, node.gpuMemoryBytes)}</div>
         {device.holders.length === 0 ? (
           <div>{device.state === "unhealthy" ? DEVICE.unhealthy : DEVICE.free}</div>

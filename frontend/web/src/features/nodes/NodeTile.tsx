@@ -1,4 +1,5 @@
 import { type KeyboardEvent, memo } from "react";
+import { Link } from "react-router";
 import { RESTING } from "../../i18n/binds.ts";
 import { TILE } from "../../i18n/nodes.ts";
 import type { Hue } from "../../model/hues.ts";
@@ -35,7 +36,9 @@ export const NodeTile = memo(function NodeTile({
     >
       <div role="rowheader" className={styles.head}>
         <span className={styles.name} title={TILE.title(node.name, node.zone, node.rack)}>
-          {node.name}
+          <Link to={`/nodes/${encodeURIComponent(node.name)}`} tabIndex={-1}>
+            {node.name}
+          </Link>
         </span>
         {!node.ready && <Badge tone="bad">{TILE.notReady}</Badge>}
         {node.cordoned && <Badge tone="warn">{TILE.cordoned}</Badge>}

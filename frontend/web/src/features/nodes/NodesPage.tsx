@@ -2,6 +2,7 @@ import { SegmentedControl, Switch, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { LEGEND, NODES } from "../../i18n/nodes.ts";
+import { TOPOLOGY } from "../../i18n/topology.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
@@ -11,6 +12,7 @@ import { Card } from "../../ui/Card.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import { type Grouping, groupNote } from "./lines.ts";
 import { NodeGrid } from "./NodeGrid.tsx";
@@ -24,6 +26,11 @@ const GROUPINGS: { value: Grouping; label: string }[] = [
   { value: "rack", label: NODES.groupings.rack },
   { value: "zone", label: NODES.groupings.zone },
   { value: "pool", label: NODES.groupings.pool },
+];
+
+const TABS: readonly TabLink[] = [
+  { key: "grid", name: TOPOLOGY.tabs.grid, to: "/nodes" },
+  { key: "topology", name: TOPOLOGY.tabs.topology, to: "/topology" },
 ];
 
 export function NodesPage() {
@@ -40,6 +47,7 @@ export function NodesPage() {
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   return (
     <Page title={NODES.title} note={loaded ? groupNote(matching) : undefined}>
+      <TabNav name={TOPOLOGY.tabList} tabs={TABS} active="grid" />
       <Card name={NODES.card}>
         <div className={styles.bar}>
           <TextInput

@@ -125,7 +125,7 @@ function DecisionRow({ decision }: { decision: Decision }) {
         {nodes.map((node, at) => (
           <span key={node}>
             {at > 0 && ", "}
-            <Link to={`/nodes?q=${encodeURIComponent(node)}`}>{node}</Link>
+            <Link to={`/nodes/${encodeURIComponent(node)}`}>{node}</Link>
           </span>
         ))}
         {SESSION.more(nodes.length)}

@@ -1,8 +1,8 @@
 import { useParams } from "react-router";
 import { useMe } from "../../api/useMe.ts";
 import { SETTINGS, USERS } from "../../i18n/settings.ts";
+import { Denied } from "../../ui/Denied.tsx";
 import { Page } from "../../ui/Page.tsx";
-import { Empty } from "../../ui/States.tsx";
 import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
 import { TokensPanel } from "./TokensPanel.tsx";
 import { UsersPanel } from "./UsersPanel.tsx";
@@ -25,7 +25,7 @@ export function SettingsPage() {
       ) : isAdmin ? (
         <UsersPanel />
       ) : (
-        <Empty title={USERS.forbidden} />
+        <Denied right={USERS.forbidden} />
       )}
     </Page>
   );

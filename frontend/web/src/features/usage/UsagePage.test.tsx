@@ -8,7 +8,7 @@ import { LiveProvider } from "../../live/react.tsx";
 import type { QueueHistory, UsageHistory, UsageReport } from "../../model/rows.ts";
 import { silentLive } from "../../testing/live.ts";
 import { adminMe } from "../../testing/me.ts";
-import { QueueHistoryPage } from "./QueueHistoryPage.tsx";
+import { HistoryTab } from "../queue/HistoryTab.tsx";
 import { UsagePage } from "./UsagePage.tsx";
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -95,7 +95,7 @@ function show(path: string) {
   const router = createMemoryRouter(
     [
       { path: "/usage", Component: UsagePage },
-      { path: "/queues/:name/history", Component: QueueHistoryPage },
+      { path: "/queues/:name/history", element: <HistoryTab name="team" /> },
     ],
     { initialEntries: [path] },
   );
@@ -171,7 +171,7 @@ describe("the history of a queue", () => {
     show("/queues/team/history?range=7d");
     expect(await screen.findByText(HISTORY.quota)).toBeTruthy();
     expect(screen.queryByText(HISTORY.limit)).toBeNull();
-    const table = screen.getByRole("region", { name: HISTORY.dayTable });
+    const table = screen.getByRole("group", { name: HISTORY.dayTable });
     expect(cells(within(table).getAllByRole("row")[1] as HTMLElement)).toEqual([
       "2026-11-28",
       "3",

@@ -32,7 +32,11 @@ export function PodTable({ pods }: { pods: readonly PodRow[] }) {
                   <StateBadge state={pod.state} />
                 </td>
                 <td>
-                  {pod.node === "" ? NONE : <Link to={`/nodes?q=${pod.node}`}>{pod.node}</Link>}
+                  {pod.node === "" ? (
+                    NONE
+                  ) : (
+                    <Link to={`/nodes/${encodeURIComponent(pod.node)}`}>{pod.node}</Link>
+                  )}
                 </td>
                 <td>{gpus(pod.gpu)}</td>
                 <td>{pod.devices.length === 0 ? NONE : pod.devices.join(", ")}</td>

@@ -5,6 +5,7 @@ import { kindIn, WORKLOAD } from "../../i18n/workloads.ts";
 import { useSingle } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
+import type { WorkloadDetail } from "../../model/rows.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Page } from "../../ui/Page.tsx";
@@ -13,7 +14,10 @@ import { RichText } from "../../ui/RichText.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
+import { YamlView } from "../../ui/YamlView.tsx";
+import { Placement } from "./Placement.tsx";
 import { PodTable } from "./PodTable.tsx";
+import { Timeline } from "./Timeline.tsx";
 import { Why } from "./Why.tsx";
 import { WorkloadActions } from "./WorkloadActions.tsx";
 import styles from "./Workloads.module.css";
@@ -26,7 +30,10 @@ export function WorkloadPage() {
   const path = `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
   const tabs: TabLink[] = [
     { key: "why", name: WORKLOAD.tabs.why, to: path },
+    { key: "timeline", name: WORKLOAD.tabs.timeline, to: `${path}/timeline` },
     { key: "pods", name: WORKLOAD.tabs.pods, to: `${path}/pods` },
+    { key: "placement", name: WORKLOAD.tabs.placement, to: `${path}/placement` },
+    { key: "yaml", name: WORKLOAD.tabs.yaml, to: `${path}/yaml` },
   ];
   if (problem !== null && problem.status !== 404) {
     return <Failure title={problem.title} detail={problem.detail} />;
@@ -56,7 +63,7 @@ export function WorkloadPage() {
       <FactList>
         <Fact name={WORKLOAD.kind}>{kindIn(row.kind, row.namespace)}</Fact>
         <Fact name={WORKLOAD.queue}>
-          <Link className={styles.queue} to={`/queues?queue=${encodeURIComponent(row.queue)}`}>
+          <Link className={styles.queue} to={`/queues/${encodeURIComponent(row.queue)}`}>
             <QueueMark hue={hues.get(row.queue)} />
             {label(row.queue)}
           </Link>
@@ -88,7 +95,24 @@ export function WorkloadPage() {
         <p className={styles.held}>{WORKLOAD_ACTIONS.held(row.hold.reason, row.hold.until)}</p>
       )}
       <TabNav name={WORKLOAD.tabList} tabs={tabs} active={tab} />
-      {tab === "pods" ? <PodTable pods={row.podList} /> : <Why workload={row} />}
+      <Tab tab={tab} workload={row} path={path} />
     </Page>
   );
+}
+
+type TabProps = { tab: string; workload: WorkloadDetail; path: string };
+
+function Tab({ tab, workload, path }: TabProps) {
+  switch (tab) {
+    case "timeline":
+      return <Timeline workload={workload} />;
+    case "pods":
+      return <PodTable pods={workload.podList} />;
+    case "placement":
+      return <Placement workload={workload} />;
+    case "yaml":
+      return <YamlView path={`${path}/yaml`} file={`${workload.name}.yaml`} />;
+    default:
+      return <Why workload={workload} />;
+  }
 }

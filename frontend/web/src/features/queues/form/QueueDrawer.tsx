@@ -126,7 +126,9 @@ function Facts({ queue }: { queue: Queue }) {
   return (
     <dl className={styles.facts}>
       <dt>{FACTS.name}</dt>
-      <dd>{queue.name}</dd>
+      <dd>
+        <Link to={`/queues/${encodeURIComponent(queue.name)}`}>{queue.name}</Link>
+      </dd>
       <dt>{FACTS.parent}</dt>
       <dd>{queue.parent ?? FACTS.topLevel}</dd>
       {RESOURCES.map((resource) => (

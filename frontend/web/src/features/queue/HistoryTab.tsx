@@ -1,4 +1,3 @@
-import { Link, useParams } from "react-router";
 import { type RangeName, useQueueHistory } from "../../api/usage.ts";
 import { LineChart } from "../../charts/LineChart.tsx";
 import type { NamedSeries } from "../../charts/SeriesChart.tsx";
@@ -6,26 +5,29 @@ import { count } from "../../i18n/numbers.ts";
 import { HISTORY, SERIES_CHART } from "../../i18n/usage.ts";
 import type { QueueHistory } from "../../model/rows.ts";
 import { numbersOf } from "../../model/series.ts";
-import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
-import { Page } from "../../ui/Page.tsx";
+import { Answer } from "../../ui/Answer.tsx";
+import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
+<<<<<<< HEAD:frontend/web/src/features/usage/QueueHistoryPage.tsx
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Empty, Loading } from "../../ui/States.tsx";
+=======
+import { Empty } from "../../ui/States.tsx";
+>>>>>>> 9c2336f (dashboard: pages of one queue, one node and the topology; timeline, placement and YAML of workloads; /denied and /offline):frontend/web/src/features/queue/HistoryTab.tsx
 import { useSearch } from "../../ui/useSearch.ts";
-import styles from "./Usage.module.css";
 
 const OFFERED: readonly RangeName[] = ["1h", "24h", "7d", "30d", "90d", "1y"];
 const DEFAULT: RangeName = "24h";
 
 /** How a queue came to what it holds now: allocation against its bounds, waiting times, evictions. */
-export function QueueHistoryPage() {
-  const { name = "" } = useParams();
+export function HistoryTab({ name }: { name: string }) {
   const [search, changeSearch] = useSearch();
   const range = readRange(search.get("range"), DEFAULT);
   const history = useQueueHistory(name, range);
   return (
+<<<<<<< HEAD:frontend/web/src/features/usage/QueueHistoryPage.tsx
     <Page
       title={HISTORY.title(name)}
       note={<Link to={`/queues?queue=${encodeURIComponent(name)}`}>{HISTORY.back}</Link>}
@@ -42,16 +44,30 @@ export function QueueHistoryPage() {
       ) : history.data === undefined ? (
         <Loading rows={10} />
       ) : (
+=======
+    <Answer query={history} rows={10}>
+      {(data) => (
+>>>>>>> 9c2336f (dashboard: pages of one queue, one node and the topology; timeline, placement and YAML of workloads; /denied and /offline):frontend/web/src/features/queue/HistoryTab.tsx
         <>
-          <Panel title={HISTORY.allocation} note={HISTORY.allocationNote}>
-            <Allocation history={history.data} />
+          <Panel
+            title={HISTORY.allocation}
+            note={HISTORY.allocationNote}
+            tools={
+              <RangePicker
+                value={range}
+                offered={OFFERED}
+                onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
+              />
+            }
+          >
+            <Allocation history={data} />
           </Panel>
           <Panel title={HISTORY.days} note={HISTORY.daysNote} flush>
-            <Days days={history.data.days} />
+            <Days days={data.days} />
           </Panel>
         </>
       )}
-    </Page>
+    </Answer>
   );
 }
 
@@ -83,22 +99,17 @@ function Allocation({ history }: { history: QueueHistory }) {
 function Days({ days }: Pick<QueueHistory, "days">) {
   if (days.length === 0) return <Empty title={HISTORY.noDaysTitle}>{HISTORY.noDays}</Empty>;
   return (
-    <ScrollRegion className={styles.scroll} name={HISTORY.dayTable}>
-      <table className={styles.table}>
-        <ColumnHeads labels={HISTORY.dayColumns} />
-        <tbody>
-          {days.toReversed().map((row) => (
-            <tr key={row.day}>
-              <td>{row.day}</td>
-              <td>{count(row.starts)}</td>
-              <td>{HISTORY.seconds(row.waitedP50Seconds)}</td>
-              <td>{HISTORY.seconds(row.waitedP90Seconds)}</td>
-              <td>{HISTORY.seconds(row.waitedMaxSeconds)}</td>
-              <td>{count(row.evictions)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </ScrollRegion>
+    <DataTable name={HISTORY.dayTable} columns={HISTORY.dayColumns}>
+      {days.toReversed().map((row) => (
+        <tr key={row.day}>
+          <td>{row.day}</td>
+          <td>{count(row.starts)}</td>
+          <td>{HISTORY.seconds(row.waitedP50Seconds)}</td>
+          <td>{HISTORY.seconds(row.waitedP90Seconds)}</td>
+          <td>{HISTORY.seconds(row.waitedMaxSeconds)}</td>
+          <td>{count(row.evictions)}</td>
+        </tr>
+      ))}
+    </DataTable>
   );
 }

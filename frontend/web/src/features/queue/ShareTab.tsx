@@ -1,0 +1,109 @@
+import { SegmentedControl } from "@mantine/core";
+import { useQueueShare } from "../../api/details.ts";
+import { amount, count, RESOURCE_NAME, UNIT } from "../../i18n/numbers.ts";
+import { SHARE } from "../../i18n/queue.ts";
+import { QUEUES } from "../../i18n/queues.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { type Queue, RESOURCES, type Resource, type ResourceShare } from "../../model/rows.ts";
+import { waterfall } from "../../model/shares.ts";
+import { Answer } from "../../ui/Answer.tsx";
+import { DataTable } from "../../ui/DataTable.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { QueueLink } from "../../ui/QueueLink.tsx";
+import { useSearch } from "../../ui/useSearch.ts";
+import styles from "./Queue.module.css";
+
+/** How the share of the queue came about, as steps that begin where the one before ended. */
+export function ShareTab({ queue }: { queue: Queue }) {
+  const query = useQueueShare(queue.name);
+  const [search, changeSearch] = useSearch();
+  const resource = RESOURCES.find((each) => each === search.get("resource")) ?? "gpu";
+  return (
+    <Answer query={query} rows={10}>
+      {({ resources, parent }) => {
+        const share = resources[resource];
+        return (
+          <>
+            <Panel
+              title={SHARE.title}
+              note={SHARE.note(share.pool, resource, parent)}
+              tools={
+                <SegmentedControl
+                  size="xs"
+                  aria-label={QUEUES.resource}
+                  data={RESOURCES.map((value) => ({ value, label: RESOURCE_NAME[value] }))}
+                  value={resource}
+                  onChange={(value) => changeSearch({ resource: value === "gpu" ? null : value })}
+                />
+              }
+              flush
+            >
+              <Waterfall share={share} resource={resource} />
+              <p className={styles.hint}>
+                {SHARE.wouldGet(amount(resource, share.wouldGet), UNIT[resource])} {SHARE.gate}
+              </p>
+            </Panel>
+            <Panel title={SHARE.siblings} note={SHARE.siblingsNote} flush>
+              <DataTable name={SHARE.siblings} columns={SHARE.siblingColumns}>
+                {share.siblings.map((sibling) => (
+                  <tr
+                    key={sibling.queue}
+                    className={sibling.queue === queue.name ? styles.own : undefined}
+                  >
+                    <th scope="row">
+                      <QueueLink queue={sibling.queue} />
+                    </th>
+                    <td>{count(sibling.priority)}</td>
+                    <td>{sibling.weight}</td>
+                    <td>{amount(resource, sibling.requested)}</td>
+                    <td>{sibling.share === null ? NONE : amount(resource, sibling.share)}</td>
+                  </tr>
+                ))}
+              </DataTable>
+            </Panel>
+          </>
+        );
+      }}
+    </Answer>
+  );
+}
+
+function Waterfall({ share, resource }: { share: ResourceShare; resource: Resource }) {
+  const { falls, reach } = waterfall(share.steps);
+  const at = (value: number) => `${(100 * value) / Math.max(reach, 1e-9)}%`;
+  const total = share.share ?? falls.at(-1)?.to ?? 0;
+  return (
+    <DataTable name={SHARE.table} columns={SHARE.columns}>
+      {falls.map(({ kind, amount: value, from, to }) => (
+        <tr key={kind}>
+          <th scope="row">{SHARE.steps[kind]}</th>
+          <td>
+            <div className={styles.fall} aria-hidden>
+              <i
+                className={value < 0 ? styles.less : undefined}
+                style={{ left: at(Math.min(from, to)), width: at(Math.abs(value)) }}
+              />
+            </div>
+          </td>
+          <td className={styles.number}>
+            {value < 0 ? "−" : "+"}
+            {amount(resource, Math.abs(value))}
+          </td>
+          <td className={styles.number}>{amount(resource, to)}</td>
+        </tr>
+      ))}
+      <tr>
+        <th scope="row">{SHARE.total}</th>
+        <td>
+          <div className={styles.fall} aria-hidden>
+            <i className={styles.total} style={{ left: 0, width: at(total) }} />
+          </div>
+        </td>
+        <td className={styles.number} />
+        <td className={styles.number}>
+          <b>{share.share === null ? SHARE.unknown : amount(resource, total)}</b>
+        </td>
+      </tr>
+    </DataTable>
+  );
+}

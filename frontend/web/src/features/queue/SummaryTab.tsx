@@ -1,0 +1,210 @@
+import { Link } from "react-router";
+import { BarList } from "../../charts/BarList.tsx";
+import {
+  amount,
+  bound,
+  count,
+  dateTime,
+  gpuCount,
+  RESOURCE_NAME,
+  UNIT,
+} from "../../i18n/numbers.ts";
+import { QUEUE_PAGE } from "../../i18n/queue.ts";
+import { reasonText } from "../../i18n/reasons.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { inOrder } from "../../model/order.ts";
+import { type Queue, RESOURCES, type Resource, type Workload } from "../../model/rows.ts";
+import { BulletBar, BulletLegend, bulletReach } from "../../ui/BulletBar.tsx";
+import { DataTable } from "../../ui/DataTable.tsx";
+import { Fact, FactList } from "../../ui/FactList.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { QueueLink } from "../../ui/QueueLink.tsx";
+import { StateBadge } from "../../ui/StateBadge.tsx";
+import { Empty } from "../../ui/States.tsx";
+import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
+import styles from "./Queue.module.css";
+import { useWorkloadsBelow } from "./useWorkloadsBelow.ts";
+
+const LISTED = 6;
+const WAITING = new Set(["pending", "gated", "partial"]);
+
+/** What the queue holds against its bounds, why its work waits, and whose turn is next. */
+export function SummaryTab({
+  queue,
+  queues,
+}: {
+  queue: Queue;
+  queues: ReadonlyMap<string, Queue>;
+}) {
+  const { rows } = useWorkloadsBelow(queue.name);
+  const workloads = [...rows.values()];
+  return (
+    <>
+      <Facts queue={queue} />
+      {queue.problems.map((problem) => (
+        <p key={problem} className={styles.problem}>
+          {problem}
+        </p>
+      ))}
+      <Panel
+        title={QUEUE_PAGE.amounts}
+        note={QUEUE_PAGE.amountsNote}
+        tools={<BulletLegend />}
+        flush
+      >
+        <DataTable name={QUEUE_PAGE.amounts} columns={QUEUE_PAGE.resources}>
+          {RESOURCES.map((resource) => (
+            <ResourceRow key={resource} queue={queue} resource={resource} />
+          ))}
+        </DataTable>
+      </Panel>
+      <div className={styles.columns}>
+        <Reasons queue={queue} workloads={workloads} />
+        <Next queue={queue} workloads={workloads} />
+        <Largest workloads={workloads} />
+      </div>
+      {queue.children.length > 0 && (
+        <Panel title={QUEUE_PAGE.children} note={count(queue.children.length)}>
+          <ul className={styles.children}>
+            {queue.children
+              .filter((child) => queues.has(child))
+              .map((child) => (
+                <li key={child}>
+                  <QueueLink queue={child} />
+                </li>
+              ))}
+          </ul>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function Facts({ queue }: { queue: Queue }) {
+  return (
+    <FactList>
+      <Fact name={QUEUE_PAGE.parent}>
+        {queue.parent === null ? QUEUE_PAGE.topLevel : <QueueLink queue={queue.parent} />}
+      </Fact>
+      <Fact name={QUEUE_PAGE.priority}>{queue.priority ?? NONE}</Fact>
+      <Fact name={QUEUE_PAGE.minRuntimes}>
+        {queue.preemptMinRuntime ?? NONE}, {queue.reclaimMinRuntime ?? NONE}
+      </Fact>
+      <Fact name={QUEUE_PAGE.created}>{dateTime(queue.createdAt)}</Fact>
+      {queue.managedBy !== "" && <Fact name={QUEUE_PAGE.manager}>{queue.managedBy}</Fact>}
+    </FactList>
+  );
+}
+
+function ResourceRow({ queue, resource }: { queue: Queue; resource: Resource }) {
+  const bullet = {
+    resource,
+    allocated: queue.allocated[resource],
+    nonPreemptible: queue.allocatedNonPreemptible[resource],
+    requested: queue.requested[resource],
+    quota: queue.quota[resource],
+    limit: queue.limit[resource],
+    share: queue.share?.[resource] ?? null,
+  };
+  return (
+    <tr>
+      <th scope="row">
+        {RESOURCE_NAME[resource]} <span className={styles.sub}>{UNIT[resource]}</span>
+      </th>
+      <td className={styles.bar}>
+        <BulletBar bullet={bullet} max={Math.max(bulletReach(bullet) * 1.03, 1e-9)} />
+      </td>
+      <td>{amount(resource, bullet.allocated)}</td>
+      <td>{amount(resource, bullet.requested)}</td>
+      <td>{bound(resource, bullet.quota)}</td>
+      <td>{bound(resource, bullet.limit)}</td>
+      <td>{queue.weight[resource] ?? NONE}</td>
+      <td>{bullet.share === null ? NONE : amount(resource, bullet.share)}</td>
+    </tr>
+  );
+}
+
+function Reasons({ queue, workloads }: { queue: Queue; workloads: readonly Workload[] }) {
+  const counts = new Map<string, number>();
+  for (const { state, reason } of workloads)
+    if (WAITING.has(state) && reason !== "") counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const bars = [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([reason, value]) => ({
+      key: reason,
+      label: reasonText(reason),
+      value,
+      shown: count(value),
+      to: `/workloads?queue=${encodeURIComponent(queue.name)}&reason=${reason}`,
+    }));
+  return (
+    <Panel title={QUEUE_PAGE.reasons}>
+      {bars.length === 0 ? (
+        <Empty title={QUEUE_PAGE.noneWaits} />
+      ) : (
+        <BarList
+          summary={QUEUE_PAGE.reasons}
+          columns={QUEUE_PAGE.reasonColumns}
+          file={`${queue.name}-reasons.csv`}
+          bars={bars}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function Next({ queue, workloads }: { queue: Queue; workloads: readonly Workload[] }) {
+  const placed = inOrder(workloads).slice(0, LISTED);
+  return (
+    <Panel
+      title={QUEUE_PAGE.ahead}
+      tools={
+        <Link to={`/scheduler/order?queue=${encodeURIComponent(queue.name)}`}>
+          {QUEUE_PAGE.order}
+        </Link>
+      }
+    >
+      {placed.length === 0 ? (
+        <Empty title={QUEUE_PAGE.noneWaits} />
+      ) : (
+        <ol className={styles.list}>
+          {placed.map((row) => (
+            <li key={keyOf(row)}>
+              <span className={styles.sub}>{QUEUE_PAGE.place(row.position)}</span>{" "}
+              <WorkloadLink workload={keyOf(row)} name={row.owner || row.name} />{" "}
+              <span className={styles.sub}>{gpuCount(row.gpu)}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+function Largest({ workloads }: { workloads: readonly Workload[] }) {
+  const largest = workloads
+    .filter(({ state }) => state !== "finished" && state !== "failed")
+    .sort((a, b) => b.gpu - a.gpu || (a.name < b.name ? -1 : 1))
+    .slice(0, LISTED);
+  return (
+    <Panel title={QUEUE_PAGE.largest}>
+      {largest.length === 0 ? (
+        <Empty title={QUEUE_PAGE.noWorkloads}>{QUEUE_PAGE.noWorkloadsText}</Empty>
+      ) : (
+        <ol className={styles.list}>
+          {largest.map((row) => (
+            <li key={keyOf(row)}>
+              <WorkloadLink workload={keyOf(row)} name={row.owner || row.name} />{" "}
+              <span className={styles.sub}>{gpuCount(row.gpu)}</span>{" "}
+              <StateBadge state={row.state} />
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+function keyOf({ namespace, name }: Workload): string {
+  return `${namespace}/${name}`;
+}

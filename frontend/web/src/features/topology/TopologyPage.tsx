@@ -1,0 +1,108 @@
+import { Select } from "@mantine/core";
+import { useNavigate, useParams } from "react-router";
+import { useTopologies, useTopology } from "../../api/details.ts";
+import { NODES } from "../../i18n/nodes.ts";
+import { gpus } from "../../i18n/numbers.ts";
+import { TOPOLOGY } from "../../i18n/topology.ts";
+import { NONE } from "../../i18n/ui.ts";
+import type { Topology } from "../../model/rows.ts";
+import { Answer } from "../../ui/Answer.tsx";
+import { DataTable } from "../../ui/DataTable.tsx";
+import { Page } from "../../ui/Page.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { QueueLink } from "../../ui/QueueLink.tsx";
+import { Empty } from "../../ui/States.tsx";
+import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
+import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
+import { DomainTree } from "./DomainTree.tsx";
+import styles from "./Topology.module.css";
+
+const TABS: readonly TabLink[] = [
+  { key: "grid", name: TOPOLOGY.tabs.grid, to: "/nodes" },
+  { key: "topology", name: TOPOLOGY.tabs.topology, to: "/topology" },
+];
+
+/** The levels of the network with their free GPUs, and how far workloads are spread over them. */
+export function TopologyPage() {
+  const { name } = useParams();
+  const navigate = useNavigate();
+  const list = useTopologies();
+  const names = (list.data?.items ?? []).map((each) => each.name);
+  const shown = name ?? names[0] ?? "";
+  const query = useTopology(shown);
+  return (
+    <Page
+      title={NODES.title}
+      note={query.data && TOPOLOGY.note(query.data.levels.map((level) => level.name))}
+      tools={
+        names.length > 1 && (
+          <Select
+            size="xs"
+            aria-label={TOPOLOGY.choose}
+            data={names}
+            value={shown}
+            allowDeselect={false}
+            onChange={(value) => value !== null && void navigate(`/topology/${value}`)}
+          />
+        )
+      }
+    >
+      <TabNav name={TOPOLOGY.tabList} tabs={TABS} active="topology" />
+      {list.data !== undefined && shown === "" ? (
+        <Empty title={TOPOLOGY.noneTitle}>{TOPOLOGY.none}</Empty>
+      ) : (
+        <Answer query={shown === "" ? { data: undefined, error: list.error } : query} rows={10}>
+          {(topology) => <Content topology={topology} />}
+        </Answer>
+      )}
+    </Page>
+  );
+}
+
+function Content({ topology }: { topology: Topology }) {
+  const names = new Map(topology.domains.map((domain) => [domain.id, domain.name]));
+  return (
+    <>
+      <Panel title={TOPOLOGY.tree} note={TOPOLOGY.treeNote}>
+        <DomainTree topology={topology} />
+        {topology.outside.length > 0 && (
+          <p className={styles.note} title={topology.outside.join(", ")}>
+            {TOPOLOGY.outside(topology.outside.length)}
+          </p>
+        )}
+      </Panel>
+      <Panel title={TOPOLOGY.placed} note={TOPOLOGY.placedNote} flush>
+        {topology.workloads.length === 0 ? (
+          <Empty title={TOPOLOGY.noWorkloads} />
+        ) : (
+          <DataTable
+            name={TOPOLOGY.placed}
+            columns={TOPOLOGY.columns(topology.levels.map((level) => level.name))}
+          >
+            {topology.workloads.map(({ workload, owner, queue, gpu, nodes, domains }) => (
+              <tr key={workload}>
+                <th scope="row">
+                  <WorkloadLink workload={workload} name={owner || workload} />
+                </th>
+                <td>{queue === "" ? NONE : <QueueLink queue={queue} />}</td>
+                <td>{gpus(gpu)}</td>
+                <td>{nodes}</td>
+                {domains.map((ids, level) => (
+                  <td
+                    key={topology.levels[level]?.label}
+                    title={ids.join(", ")}
+                    className={ids.length > 1 ? styles.many : undefined}
+                  >
+                    {ids.length === 1
+                      ? TOPOLOGY.inOne(names.get(ids[0] ?? "") ?? NONE)
+                      : TOPOLOGY.inMany(ids.length)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </DataTable>
+        )}
+      </Panel>
+    </>
+  );
+}

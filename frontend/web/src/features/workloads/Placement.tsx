@@ -1,0 +1,49 @@
+import { Link } from "react-router";
+import { gpus, modelName } from "../../i18n/numbers.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { PLACEMENT } from "../../i18n/workloads.ts";
+import { useTopic } from "../../live/react.tsx";
+import type { PodRow, WorkloadDetail } from "../../model/rows.ts";
+import { DataTable } from "../../ui/DataTable.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { Empty } from "../../ui/States.tsx";
+
+/** The nodes that the workload's pods are on. */
+export function Placement({ workload }: { workload: WorkloadDetail }) {
+  const { rows: nodes } = useTopic("nodes");
+  const byNode = Map.groupBy(
+    workload.podList.filter(({ node }) => node !== ""),
+    ({ node }) => node,
+  );
+  return (
+    <Panel title={PLACEMENT.title} flush>
+      {byNode.size === 0 ? (
+        <Empty title={PLACEMENT.notPlaced}>{PLACEMENT.notPlacedText}</Empty>
+      ) : (
+        <DataTable name={PLACEMENT.title} columns={PLACEMENT.columns}>
+          {[...byNode]
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([name, pods]) => {
+              const node = nodes.get(name);
+              return (
+                <tr key={name}>
+                  <th scope="row">
+                    <Link to={`/nodes/${encodeURIComponent(name)}`}>{name}</Link>
+                  </th>
+                  <td>{node?.model ? modelName(node.model) : NONE}</td>
+                  <td>{node?.zone || NONE}</td>
+                  <td>{node?.rack || NONE}</td>
+                  <td>{pods.length}</td>
+                  <td>{gpus(sumOfGpus(pods))}</td>
+                </tr>
+              );
+            })}
+        </DataTable>
+      )}
+    </Panel>
+  );
+}
+
+function sumOfGpus(pods: readonly PodRow[]): number {
+  return pods.reduce((sum, { gpu }) => sum + gpu, 0);
+}

@@ -1,0 +1,55 @@
+import { Button, CopyButton } from "@mantine/core";
+import { useYaml } from "../api/details.ts";
+import { YAML } from "../i18n/queue.ts";
+import { Panel } from "./Panel.tsx";
+import { ScrollRegion } from "./ScrollRegion.tsx";
+import { Failure, Loading } from "./States.tsx";
+import styles from "./YamlView.module.css";
+
+type Props = { path: string; file: string };
+
+/** An object as the cluster has it, to read, copy or download. */
+export function YamlView({ path, file }: Props) {
+  const { data, error, refetch } = useYaml(path);
+  if (error !== null) {
+    return <Failure title={error.name} detail={error.message} onRetry={() => void refetch()} />;
+  }
+  if (data === undefined) return <Loading rows={12} />;
+  return (
+    <Panel title={YAML.title} note={YAML.note} tools={<YamlTools text={data} file={file} />} flush>
+      <YamlText text={data} />
+    </Panel>
+  );
+}
+
+/** Buttons that copy a text and save it as a file. */
+export function YamlTools({ text, file }: { text: string; file: string }) {
+  return (
+    <>
+      <CopyButton value={text}>
+        {({ copied, copy }) => (
+          <Button size="compact-sm" variant="default" onClick={copy}>
+            {copied ? YAML.copied : YAML.copy}
+          </Button>
+        )}
+      </CopyButton>
+      <Button
+        size="compact-sm"
+        variant="default"
+        component="a"
+        href={`data:application/yaml;charset=utf-8,${encodeURIComponent(text)}`}
+        download={file}
+      >
+        {YAML.download}
+      </Button>
+    </>
+  );
+}
+
+export function YamlText({ text }: { text: string }) {
+  return (
+    <ScrollRegion name={YAML.title} className={styles.scroll}>
+      <pre className={styles.text}>{text}</pre>
+    </ScrollRegion>
+  );
+}
