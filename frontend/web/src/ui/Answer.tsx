@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import { ApiProblem } from "../api/problem.ts";
 import { Denied } from "./Denied.tsx";
-import { Failure, Loading } from "./States.tsx";
+import { QueryFailure } from "./QueryFailure.tsx";
+import { Loading } from "./States.tsx";
 
 type Props<T> = {
   query: {
@@ -19,11 +20,5 @@ export function Answer<T>({ query, rows = 6, children }: Props<T>) {
   if (data !== undefined) return children(data);
   if (error === null) return <Loading rows={rows} />;
   if (error instanceof ApiProblem && error.status === 403) return <Denied right={error.message} />;
-  return (
-    <Failure
-      title={error.name}
-      detail={error.message}
-      {...(refetch === undefined ? {} : { onRetry: () => void refetch() })}
-    />
-  );
+  return <QueryFailure error={error} onRetry={() => void refetch?.()} />;
 }

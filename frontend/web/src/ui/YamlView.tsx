@@ -1,24 +1,29 @@
 import { Button, CopyButton } from "@mantine/core";
 import { useYaml } from "../api/details.ts";
 import { YAML } from "../i18n/queue.ts";
+import { Answer } from "./Answer.tsx";
 import { Panel } from "./Panel.tsx";
 import { ScrollRegion } from "./ScrollRegion.tsx";
-import { Failure, Loading } from "./States.tsx";
 import styles from "./YamlView.module.css";
 
 type Props = { path: string; file: string };
 
 /** An object as the cluster has it, to read, copy or download. */
 export function YamlView({ path, file }: Props) {
-  const { data, error, refetch } = useYaml(path);
-  if (error !== null) {
-    return <Failure title={error.name} detail={error.message} onRetry={() => void refetch()} />;
-  }
-  if (data === undefined) return <Loading rows={12} />;
+  const query = useYaml(path);
   return (
-    <Panel title={YAML.title} note={YAML.note} tools={<YamlTools text={data} file={file} />} flush>
-      <YamlText text={data} />
-    </Panel>
+    <Answer query={query} rows={12}>
+      {(text) => (
+        <Panel
+          title={YAML.title}
+          note={YAML.note}
+          tools={<YamlTools text={text} file={file} />}
+          flush
+        >
+          <YamlText text={text} />
+        </Panel>
+      )}
+    </Answer>
   );
 }
 

@@ -8,14 +8,8 @@ import { numbersOf } from "../../model/series.ts";
 import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
-import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
-<<<<<<< HEAD:frontend/web/src/features/usage/QueueHistoryPage.tsx
-import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
-import { Empty, Loading } from "../../ui/States.tsx";
-=======
 import { Empty } from "../../ui/States.tsx";
->>>>>>> 9c2336f (dashboard: pages of one queue, one node and the topology; timeline, placement and YAML of workloads; /denied and /offline):frontend/web/src/features/queue/HistoryTab.tsx
 import { useSearch } from "../../ui/useSearch.ts";
 
 const OFFERED: readonly RangeName[] = ["1h", "24h", "7d", "30d", "90d", "1y"];
@@ -27,27 +21,8 @@ export function HistoryTab({ name }: { name: string }) {
   const range = readRange(search.get("range"), DEFAULT);
   const history = useQueueHistory(name, range);
   return (
-<<<<<<< HEAD:frontend/web/src/features/usage/QueueHistoryPage.tsx
-    <Page
-      title={HISTORY.title(name)}
-      note={<Link to={`/queues?queue=${encodeURIComponent(name)}`}>{HISTORY.back}</Link>}
-      tools={
-        <RangePicker
-          value={range}
-          offered={OFFERED}
-          onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
-        />
-      }
-    >
-      {history.error !== null ? (
-        <QueryFailure error={history.error} onRetry={() => void history.refetch()} />
-      ) : history.data === undefined ? (
-        <Loading rows={10} />
-      ) : (
-=======
     <Answer query={history} rows={10}>
       {(data) => (
->>>>>>> 9c2336f (dashboard: pages of one queue, one node and the topology; timeline, placement and YAML of workloads; /denied and /offline):frontend/web/src/features/queue/HistoryTab.tsx
         <>
           <Panel
             title={HISTORY.allocation}
