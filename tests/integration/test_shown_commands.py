@@ -23,7 +23,14 @@ from tests.integration.stack import Stack
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 ROOT = Path(__file__).resolve().parents[2]
 CI = "docs/guides/ci.md"
-PAGES = ("README.md", "docs/start.md", "docs/guides/terminal.md", CI)
+PAGES = (
+    "README.md",
+    "docs/start.md",
+    "docs/guides/terminal.md",
+    "docs/guides/submit-a-workload.md",
+    "docs/guides/replay-a-cycle.md",
+    CI,
+)
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 YAML_BLOCK = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CI_SCOPES = ["read", "simulate", "queues:write"]
