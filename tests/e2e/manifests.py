@@ -83,3 +83,93 @@ spec:
     resources: {claims: [{name: lens}]}
   resourceClaims: [{name: lens, resourceClaimName: one-lens}]
 """
+
+MIG_NODE = """
+apiVersion: v1
+kind: Node
+metadata:
+  name: mig-0
+  labels: {nvidia.com/mig.strategy: mixed, kubernetes.io/hostname: mig-0}
+"""
+
+
+def _pod(name: str, *, on: str = "", annotations: str = "", spec: str = "", main: str = "") -> str:
+    """Return a pod in namespace `devices`.
+
+    Parameters
+    ----------
+    annotations, spec, main : YAML for these parts of the pod; `main` for its container
+    """
+    node = f"  nodeSelector: {{kubernetes.io/hostname: {on}}}\n" if on else ""
+    return (
+        f"---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  namespace: devices\n"
+        f"  labels: {{kai.scheduler/queue: default-queue}}\n  annotations: {{{annotations}}}\n"
+        f"spec:\n  schedulerName: kai-scheduler\n{node}{spec}"
+        f"  containers: [{{name: main, image: 'example.test/x:1'{main}}}]\n"
+    )
+
+
+_CLAIMING = ", resources: {claims: [{name: card}]}"
+_COMMON = "  resourceClaims: [{name: card, resourceClaimName: common}]\n"
+_EACH = "  resourceClaims: [{name: card, resourceClaimTemplateName: each}]\n"
+_SCRATCH = "  volumes: [{name: scratch, persistentVolumeClaim: {claimName: scratch}}]\n"
+
+#: One pod of every kind of device, and what their claims need.
+DEVICE_KINDS = (
+    """
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: t4-2-cards}
+spec:
+  driver: cards.example.test
+  nodeName: t4-2
+  pool: {name: t4-2, generation: 1, resourceSliceCount: 1}
+  devices: [{name: card-0}, {name: card-1}]
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: card}
+spec:
+  selectors: [{cel: {expression: device.driver == "cards.example.test"}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: common, namespace: devices}
+spec:
+  devices:
+    requests: [{name: card, exactly: {deviceClassName: card}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: each, namespace: devices}
+spec:
+  spec:
+    devices:
+      requests: [{name: card, exactly: {deviceClassName: card}}]
+---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: made-on-demand}
+provisioner: simulated.kaiweb.dev
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: scratch, namespace: devices}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: made-on-demand
+  resources: {requests: {storage: 1Gi}}
+"""
+    + _pod("memory", on="t4-1", annotations='gpu-memory: "8000"')
+    + _pod("pair", on="t4-1", annotations='gpu-fraction: "0.5", gpu-fraction-num-devices: "2"')
+    + _pod("slice", main=", resources: {limits: {nvidia.com/mig-1g.5gb: 1}}")
+    + _pod(
+        "templated",
+        spec="  resourceClaims: [{name: card, resourceClaimTemplateName: each}]\n",
+        main=_CLAIMING,
+    )
+    + _pod("sharer-a", spec=_COMMON, main=_CLAIMING)
+    + _pod("sharer-b", spec=_COMMON, main=_CLAIMING)
+    + _pod("writer", spec=_SCRATCH, main=", resources: {limits: {nvidia.com/gpu: 1}}")
+)

@@ -40,6 +40,10 @@ def evict(reason: EvictReason) -> str:
             "gpu task: <ns/p> can't run on non gpu nodes, node: <n1>",
         ),
         (
+            NodeReason(Kind.DEVICES, "the search took too long", node="n"),
+            "cannot allocate DRA claims on node n: the search took too long",
+        ),
+        (
             NodeReason(Kind.DEVICES, node="n"),
             "cannot allocate all DRA claims on node n",
         ),
