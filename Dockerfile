@@ -2,6 +2,7 @@
 # One image for every process of kaiweb, and one for the pods that hold GPUs for others to share:
 #   docker build -t kaiweb:0.1.0 .
 #   docker build -t kaiweb-resource-reservation:0.1.0 --target resource-reservation .
+#   docker build -t kaiweb-numa-placement-exporter:0.1.0 --target numa-placement-exporter .   (for the plugin numa)
 # Python packages come from requirements/run.txt with their hashes; the pages are built by Node in a stage of its own.
 
 FROM node:24-bookworm-slim AS pages
@@ -64,6 +65,11 @@ RUN pip install --require-hashes --only-binary :all: -r /app/requirements/gpu.tx
 FROM kaiweb AS resource-reservation
 COPY --from=gpu-packages /opt/venv /opt/venv
 CMD ["python", "-m", "binder.reservation_pod"]
+
+# Its program asks the kubelet of its node in which NUMA zones each pod has its resources, and writes that onto the pods.
+FROM kaiweb AS numa-placement-exporter
+COPY --from=gpu-packages /opt/venv /opt/venv
+ENTRYPOINT ["python", "-m", "binder.numa_exporter"]
 
 # The last stage is what a build without --target makes.
 FROM kaiweb

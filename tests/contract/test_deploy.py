@@ -106,6 +106,7 @@ ALLOWED = [
     ("binder", "patch", "scheduling.run.ai", "bindrequests", "status"),
     ("binder", "patch", "", "persistentvolumeclaims", ""),
     ("binder", "patch", "", "persistentvolumes", ""),
+    ("numa-placement-exporter", "patch", "", "pods", ""),
     ("admission", "list", "scheduling.run.ai", "queues", ""),
     ("pod-grouper", "create", "scheduling.run.ai", "podgroups", ""),
     ("pod-grouper", "patch", "scheduling.run.ai", "podgroups", "status"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from binder.numa_exporter.__main__ import parser_of as exporter_options
 from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
 from kaiweb.settings.oidc import settings_of
@@ -321,3 +322,17 @@ def _as_program(command: tuple[str, ...]) -> list[str]:
 
 def _without_metadata(item: Manifest) -> Manifest:
     return {key: value for key, value in item.items() if key != "metadata"}
+
+
+def test_the_numa_exporter_is_off_and_reads_only_what_it_needs(
+    helm: Path, chart: list[Manifest]
+) -> None:
+    assert of_kind(chart, "DaemonSet") == {}
+    exporter = of_kind(rendered(helm, "numaPlacementExporter.enabled=true"), "DaemonSet")
+    pod = exporter["numa-placement-exporter"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["serviceAccountName"] == "numa-placement-exporter"
+    assert [mount["readOnly"] for mount in container["volumeMounts"]] == [True, True]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    options = exporter_options({"NODE_NAME": "n1"}).parse_args(container["args"])
+    assert (options.poll_interval, options.drift_resync_interval) == (1.0, 60.0)

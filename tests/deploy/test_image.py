@@ -78,10 +78,10 @@ def test_compose_limits_what_containers_may_do() -> None:
     assert compose()["kaiweb"]["read_only"] is True
 
 
-def test_the_packages_of_reservation_pods_are_those_of_the_image_and_nvml() -> None:
+def test_the_packages_of_gpu_nodes_are_those_of_the_image_nvml_and_grpc() -> None:
     run, gpu = (
         set((CHECKOUT / "requirements" / name).read_text().splitlines())
         for name in ("run.txt", "gpu.txt")
     )
     assert run <= gpu
-    assert {line.split("==")[0] for line in gpu - run if "==" in line} == {"nvidia-ml-py"}
+    assert {line.split("==")[0] for line in gpu - run if "==" in line} == {"grpcio", "nvidia-ml-py"}
