@@ -32,6 +32,33 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 PLACE = "store"
 
 
+#: So many views of a kind can pass before a reader of its history must compare all objects.
+MAX_STEPS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class KindHistory:
+    """Which objects of a kind changed between its latest views.
+
+    Attributes
+    ----------
+    source : the store of the kind; numbers of views of different stores have nothing in common
+    number : of the view
+    steps : the keys that changed between one view and the next; the last step led to this view
+    """
+
+    source: object = None
+    number: int = 0
+    steps: tuple[frozenset[str], ...] = ()
+
+    def since(self, earlier: KindHistory) -> set[str] | None:
+        """Return the keys that changed after an earlier view; None if that is no longer known."""
+        behind = self.number - earlier.number
+        if self.source is None or earlier.source is not self.source or behind > len(self.steps):
+            return None
+        return set().union(*self.steps[len(self.steps) - behind :]) if behind > 0 else set()
+
+
 @dataclass(slots=True)
 class KindStore(Generic[O]):
     """All objects of one kind, by `namespace/name`, with indexes kept as they change.
@@ -47,6 +74,10 @@ class KindStore(Generic[O]):
     _indexes: dict[str, _Index] = field(default_factory=dict)
     #: A copy of `objects`, until the next change.
     _view: Mapping[str, O] | None = None
+    #: Keys that changed since the last view.
+    _changed: set[str] = field(default_factory=set)
+    _source: object = field(default_factory=object)
+    _history: KindHistory = field(default_factory=KindHistory)
 
     def add_index(self, name: str, keys: IndexKeys) -> None:
         """Maintain a lookup from `keys(object)` to the objects, for example pods by node."""
@@ -63,7 +94,16 @@ class KindStore(Generic[O]):
         """Return all objects as they are now; later changes do not affect the result."""
         if self._view is None:
             self._view = MappingProxyType(dict(self.objects))
+            last = self._history
+            steps = (*last.steps[1 - MAX_STEPS :], frozenset(self._changed))
+            self._history = KindHistory(self._source, last.number + 1, steps)
+            self._changed.clear()
         return self._view
+
+    @property
+    def history(self) -> KindHistory:
+        """Return what changed before the last view."""
+        return self._history
 
     def put(self, value: O, version: int) -> bool:
         """Store an object unless a newer one is stored; return whether it was stored."""
@@ -75,7 +115,7 @@ class KindStore(Generic[O]):
         self.objects[key] = value
         for index in self._indexes.values():
             index.add(key, value)
-        self._view = None
+        self._note(key)
         return True
 
     def remove(self, value: O, version: int) -> bool:
@@ -88,7 +128,7 @@ class KindStore(Generic[O]):
             return False
         self._forget(value.key)
         del self.objects[value.key]
-        self._view = None
+        self._note(value.key)
         return True
 
     def forget_all(self) -> list[O]:
@@ -96,10 +136,14 @@ class KindStore(Generic[O]):
         dropped = list(self.objects.values())
         for value in dropped:
             self._forget(value.key)
+            self._note(value.key)
         self.objects.clear()
         self.seen_version = 0
-        self._view = None
         return dropped
+
+    def _note(self, key: str) -> None:
+        self._changed.add(key)
+        self._view = None
 
     def _forget(self, key: str) -> None:
         stored = self.objects.get(key)
@@ -128,21 +172,29 @@ class _Index:
                     del self.members[entry]
 
 
+_NO_HISTORY = KindHistory()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreView:
     """All kinds at one moment; `generation` grows with every change.
 
-    `absent` holds the watched kinds that the cluster does not serve.
+    `absent` holds the watched kinds that the cluster does not serve, `histories` what changed between views.
     """
 
     generation: int
     kinds: Mapping[Resource, Mapping[str, Any]]
     absent: frozenset[Resource] = frozenset()
+    histories: Mapping[Resource, KindHistory] = field(default_factory=dict)
 
     def of(self, resource: Resource, as_type: type[O]) -> Mapping[str, O]:
         """Return the objects of one kind by key; empty when the kind is not watched."""
         del as_type  # names the type for the checker; the watch decoded into it
         return cast("Mapping[str, O]", self.kinds.get(resource, _EMPTY))
+
+    def history(self, resource: Resource) -> KindHistory:
+        """Return what changed before this view; for kinds of a saved view nothing is known."""
+        return self.histories.get(resource, _NO_HISTORY)
 
 
 class Store:
@@ -202,8 +254,11 @@ class Store:
         """Return all kinds at one moment."""
         with self._lock:
             kinds = {resource: kind.view() for resource, kind in self._kinds.items()}
+            histories = {resource: kind.history for resource, kind in self._kinds.items()}
             absent = frozenset(item for item, kind in self._kinds.items() if not kind.is_served)
-            return StoreView(generation=self._generation, kinds=kinds, absent=absent)
+            return StoreView(
+                generation=self._generation, kinds=kinds, absent=absent, histories=histories
+            )
 
     def wait_until_synced(self, timeout_s: float) -> bool:
         """Wait until every kind has been listed once; return whether that came about in time."""

@@ -158,7 +158,7 @@ def promised_nodes_of(decisions: Iterable[Decision], promised: Collection[str]) 
 
 @dataclass(frozen=True, slots=True)
 class GroupMarks:
-    """The timestamps that a pod group should carry, as moments (`core/times.py`); None for unset."""
+    """The timestamps that a pod group should carry, in seconds from the start of the cycle; None for unset."""
 
     pod_group: str
     namespace: str

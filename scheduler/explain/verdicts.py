@@ -316,7 +316,7 @@ class _Writer:
         return capacity_message(refusal, queue.display_name or queue.name)
 
     def _delay_text(self, refusal: DelayRefusal) -> str:
-        until = datetime.fromtimestamp(round(self.now + refusal.until), UTC)
+        until = datetime.fromtimestamp(round(self.now + refusal.left_s), UTC)
         delay = format_duration(round(refusal.delay_s * SECOND))
         return (
             f"Workload is within its preemption delay window ({delay}) and may not trigger "

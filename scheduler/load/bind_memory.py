@@ -63,19 +63,22 @@ def bind_memory(
     spent: Iterable[BindRequest],
     nodes: Collection[str],
     now: float,
+    *,
+    remembering: Iterable[str] | None = None,
 ) -> BindMemory:
     """Return the memory at `now` (Unix time).
 
     Parameters
     ----------
+    remembering : keys of the pods that carry the annotation, if they are known
     spent : bind requests of this shard that are to be deleted
     nodes : names of this shard's nodes
     """
     memories = {
         key: failures
-        for key, pod in pods.items()
-        if (failures := _read(pod.metadata.annotations.get(BIND_FAILURES))) is not None
-        and not _is_reset(failures, pod, groups, now)
+        for key in (pods if remembering is None else sorted(remembering))
+        if (failures := _read(pods[key].metadata.annotations.get(BIND_FAILURES))) is not None
+        and not _is_reset(failures, pods[key], groups, now)
     }
     unwritten = dict(_uncounted(pods, spent, memories, now))
     memories |= unwritten

@@ -1,17 +1,17 @@
 """Build the input of the core from a worker's store.
 
-A builder caches what it converted, so that a rebuild after a few changes costs little more than one pass over
-all objects. The `Snapshot` also holds what a cycle needs besides the core's input: the objects to write back
+A builder keeps what it converted: whatever did not change is the same Python object in the next snapshot, so that
+the core too can keep what it made from it (ADR 32). Its tables convert only what changed. The `Snapshot` also holds what a cycle needs besides the core's input: the objects to write back
 to, and the bind requests to delete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
+from operator import is_not
 
-from kube.errors import UNREADABLE, BadValueError
-from kube.keys import POD_GROUP
+from kube.errors import BadValueError
 from kube.objects.bindrequest import BindRequest
 from kube.objects.cluster import PriorityClass
 from kube.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
@@ -29,9 +29,8 @@ from kube.objects.storage import (
     StorageClass,
 )
 from kube.objects.topology import NodeResourceTopology, Topology
-from kube.process.set_aside import SetAside, shown_cause
+from kube.process.set_aside import SetAside
 from kube.resources import (
-    BINDREQUESTS,
     CONFIGMAPS,
     CSI_DRIVERS,
     CSI_STORAGE_CAPACITIES,
@@ -40,6 +39,7 @@ from kube.resources import (
     NAMESPACES,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODGROUPS,
     PODS,
     PRIORITY_CLASSES,
@@ -52,28 +52,30 @@ from kube.resources import (
     TOPOLOGIES,
 )
 from kube.store import StoreView
-from queues.workloads.bind_failures import BindFailures
 from scheduler.core.cluster.device_inputs import DeviceInputs
 from scheduler.core.cluster.inputs import (
     ClusterInput,
     NodeInput,
     OtherPod,
     PlainRequest,
-    PodGroupInput,
     TaskInput,
     TopologyInput,
     VolumeInputs,
 )
-from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
-from scheduler.load import claims, podgroups, slices, volumes
+from scheduler.core.cluster.status import ACTIVE_USED
+from scheduler.load import claims, slices, volumes
 from scheduler.load.bind_memory import BindMemory, bind_memory
-from scheduler.load.disruptions import RefusedEviction, disruptions_of
+from scheduler.load.bind_requests import BindRequestTable
+from scheduler.load.changes import Memo
+from scheduler.load.disruptions import DisruptionInputs, RefusedEviction, disruptions_of
 from scheduler.load.nodes import NodeBuilder
+from scheduler.load.pod_table import PodSurroundings, PodTable
+from scheduler.load.podgroups import Aliases, FreshMarks, GroupTable, level_aliases
 from scheduler.load.pods import TaskBuilder
 from scheduler.load.queues import QueueBuilder, UsageByQueue
 from scheduler.settings.params import ShardParams
 
-APP_LABEL = "app"
+_NO_VOLUMES = VolumeInputs()
 #: What the API accepts in a Topology.
 MAX_TOPOLOGY_LEVELS = 16
 
@@ -109,45 +111,44 @@ class Snapshot:
 
 
 @dataclass(slots=True)
-class _SortedPods:
-    """The pods of a snapshot.
+class SnapshotBuilder:
+    """Builds snapshots for one shard.
 
     Attributes
     ----------
-    members : tasks by the key of their pod group
-    others : pods of no group of ours that occupy one of our nodes
-    refused : members that cannot be read, by key, with the cause
-    unclear_nodes : nodes of pods that cannot be read, so that their free amounts are unknown
+    origin : Unix time that all times of the core's input count from
     """
-
-    members: dict[str, list[TaskInput]] = field(default_factory=dict)
-    others: list[OtherPod] = field(default_factory=list)
-    refused: dict[str, str] = field(default_factory=dict)
-    unclear_nodes: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class SnapshotBuilder:
-    """Builds snapshots for one shard."""
 
     params: ShardParams
     origin: float
-    _tasks: TaskBuilder = field(init=False)
+    _pods: PodTable = field(init=False)
+    _groups: GroupTable = field(init=False)
+    _requests: BindRequestTable = field(init=False)
     _nodes: NodeBuilder = field(init=False)
     _queues: QueueBuilder = field(init=False)
-    _groups: podgroups.GroupBuilder = field(init=False)
-    #: (The topologies they were made from, the aliases).
-    _aliases: tuple[Mapping[str, Topology], podgroups.Aliases] | None = None
-    #: (The objects they were made from, the devices).
-    _devices: tuple[tuple[object, ...], DeviceInputs] | None = None
     _aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
+    #: What is made anew only when its sources changed.
+    _own_queues: Memo[dict[str, Queue]] = field(default_factory=Memo)
+    _open_nodes: Memo[tuple[NodeInput, ...]] = field(default_factory=Memo)
+    _names: Memo[frozenset[str]] = field(default_factory=Memo)
+    _aliases: Memo[Aliases] = field(default_factory=Memo)
+    _topologies: Memo[tuple[TopologyInput, ...]] = field(default_factory=Memo)
+    _devices: Memo[DeviceInputs] = field(default_factory=Memo)
+    _volumes: Memo[VolumeInputs] = field(default_factory=Memo)
+    _disruptions: Memo[DisruptionInputs] = field(default_factory=Memo)
+    _config_maps: Memo[frozenset[tuple[str, str]] | None] = field(default_factory=Memo)
+    _namespaces: Memo[dict[str, dict[str, str]]] = field(default_factory=Memo)
+    _refused_evictions: Mapping[str, RefusedEviction] = field(default_factory=dict)
+    _others: tuple[OtherPod, ...] = ()
 
     def __post_init__(self) -> None:
-        """Make the converters, which cache."""
-        self._tasks = TaskBuilder(self.params.stuck_in_releasing_s, self.origin)
+        """Make the tables and converters, which keep what did not change."""
+        tasks = TaskBuilder(self.params.stuck_in_releasing_s, self.origin)
+        self._pods = PodTable(self.params, tasks, self._aside)
+        self._groups = GroupTable(self.params, self.origin, self._aside)
+        self._requests = BindRequestTable(self.params)
         self._nodes = NodeBuilder(self.params, self._aside)
         self._queues = QueueBuilder(self.origin, self._aside)
-        self._groups = podgroups.GroupBuilder(self.params, self._aside)
 
     def build(
         self,
@@ -155,7 +156,7 @@ class SnapshotBuilder:
         now: float,
         *,
         usage: UsageByQueue | None = None,
-        marks: Mapping[str, podgroups.FreshMarks] | None = None,
+        marks: Mapping[str, FreshMarks] | None = None,
         refused_evictions: Mapping[str, RefusedEviction] | None = None,
     ) -> Snapshot:
         """Return the snapshot of a store view.
@@ -167,47 +168,51 @@ class SnapshotBuilder:
         marks : timestamps of pod groups, written a moment ago
         refused_evictions : evictions that the API server refused a moment ago, by uid of the pod
         """
-        pods = view.of(PODS, Pod)
+        pods, groups = view.of(PODS, Pod), view.of(PODGROUPS, PodGroup)
         nodes = self._node_inputs(view)
-        queues = self._own_queues(view)
-        node_names = {node.name for node in nodes}
-        live, spent = self._bind_requests(view, pods, node_names)
-        topologies = view.of(TOPOLOGIES, Topology)
-        groups = view.of(PODGROUPS, PodGroup)
-        binds = bind_memory(pods, groups, spent, node_names, now)
-        shapes = self._groups.shapes(groups, self._level_aliases(topologies))
-        sorted_pods = self._sort_pods(
-            view, shapes, live, binds.held, podgroups.held_groups(groups, now), node_names, now
+        names = self._names.get(lambda: frozenset(node.name for node in nodes), nodes)
+        changed_pods = self._pods.follow(view)
+        changed_pods |= self._requests.update(view, pods, changed_pods, names)
+        spent = self._requests.spent
+        binds = bind_memory(pods, groups, spent, names, now, remembering=self._pods.failed_binds)
+        changed_groups, toggled = self._groups.follow(view, self._level_aliases(view))
+        around = PodSurroundings(
+            live=self._requests.live,
+            groups=self._groups.shapes,
+            held=binds.held.keys(),
+            held_groups=self._groups.held(now),
+            node_names=names,
         )
-        others = sorted_pods.others
-        nodes = _close(nodes, sorted_pods.unclear_nodes | binds.resting.keys())
-        pod_groups = _pod_groups(view, shapes, sorted_pods.members, marks or {}, now)
-        for pod_group in pod_groups:
-            others.extend(_placed_orphans(pod_group.invalid_subgroup_tasks, node_names))
-        disruptions = disruptions_of(view, refused_evictions or {}, self.params)
+        changed_groups |= self._pods.update(changed_pods, toggled, around, now)
+        pod_groups = self._groups.inputs(
+            changed_groups,
+            self._pods.members,
+            view.of(PRIORITY_CLASSES, PriorityClass),
+            marks or {},
+        )
+        queues = self._queues_of_shard(view)
+        disruptions = self._disruption_inputs(view, refused_evictions or {})
         cluster = ClusterInput(
-            nodes=nodes,
+            now=now - self.origin,
+            nodes=self._nodes.closed(nodes, self._pods.unclear_nodes | binds.resting.keys()),
             queues=self._queues.queues(queues, usage or {}),
-            pod_groups=tuple(pod_groups),
-            other_pods=tuple(others),
-            topologies=self._topology_inputs(topologies),
+            pod_groups=pod_groups,
+            other_pods=self._other_pods(names),
+            topologies=self._topology_inputs(view),
             devices=self._device_inputs(view),
-            volumes=self._volume_inputs(view, pods, node_names),
+            volumes=self._volume_inputs(view, names),
             disruption_limits=disruptions.limits,
-            config_maps=_config_maps(view),
-            namespaces={
-                name: item.metadata.labels for name, item in view.of(NAMESPACES, KubeObject).items()
-            },
+            config_maps=self._config_map_names(view),
+            namespaces=self._namespace_labels(view),
             node_pool=self.params.pool_name,
         )
-        self._tasks.forget_all_but(pods)
         return Snapshot(
             cluster=cluster,
             pods=pods,
             groups=groups,
             queues=queues,
-            spent_requests=tuple(spent),
-            refused_pods=sorted_pods.refused,
+            spent_requests=spent,
+            refused_pods=dict(self._pods.refused),
             binds=binds,
             budget_of=disruptions.budget_of,
             generation=view.generation,
@@ -215,111 +220,63 @@ class SnapshotBuilder:
         )
 
     def _node_inputs(self, view: StoreView) -> tuple[NodeInput, ...]:
-        return self._nodes.nodes(
-            view.of(NODES, Node),
-            slices.dra_gpus(view.of(RESOURCE_SLICES, ResourceSlice).values()),
-            view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology),
+        nodes = view.of(NODES, Node)
+        published = view.of(RESOURCE_SLICES, ResourceSlice)
+        zones = view.of(NODE_RESOURCE_TOPOLOGIES, NodeResourceTopology)
+        return self._open_nodes.get(
+            lambda: self._nodes.nodes(nodes, slices.dra_gpus(published.values()), zones),
+            *(nodes, published, zones),
         )
 
-    def _own_queues(self, view: StoreView) -> dict[str, Queue]:
-        return {
-            name: queue
-            for name, queue in view.of(QUEUES, Queue).items()
-            if self.params.owns(queue.metadata.labels)
-        }
+    def _queues_of_shard(self, view: StoreView) -> dict[str, Queue]:
+        queues = view.of(QUEUES, Queue)
+        owns = self.params.owns
+        return self._own_queues.get(
+            lambda: {key: item for key, item in queues.items() if owns(item.metadata.labels)},
+            queues,
+        )
 
-    def _topology_inputs(self, topologies: Mapping[str, Topology]) -> tuple[TopologyInput, ...]:
+    def _level_aliases(self, view: StoreView) -> Aliases:
+        topologies = view.of(TOPOLOGIES, Topology)
+        return self._aliases.get(lambda: level_aliases(topologies), topologies)
+
+    def _topology_inputs(self, view: StoreView) -> tuple[TopologyInput, ...]:
+        topologies = view.of(TOPOLOGIES, Topology)
         by_name = [topologies[name] for name in sorted(topologies)]
-        return tuple(self._aside.each("Topology", by_name, _topology))
-
-    def _bind_requests(
-        self, view: StoreView, pods: Mapping[str, Pod], node_names: set[str]
-    ) -> tuple[dict[str, BindRequest], list[BindRequest]]:
-        """Split bind requests into live ones, by pod key, and spent ones of this shard."""
-        live: dict[str, BindRequest] = {}
-        spent: list[BindRequest] = []
-        for request in view.of(BINDREQUESTS, BindRequest).values():
-            meta = request.metadata
-            key = f"{meta.namespace}/{request.spec.pod_name}"
-            pod = pods.get(key)
-            is_ours = self.params.owns(meta.labels)
-            is_orphan = pod is not None and not request.is_for(pod)
-            if (
-                is_ours and (request.is_failed or request.spec.selected_node not in node_names)
-            ) or (is_ours and is_orphan):
-                spent.append(request)
-            elif not request.is_failed and not is_orphan:
-                live[key] = request
-        return live, spent
-
-    def _sort_pods(
-        self,
-        view: StoreView,
-        shapes: Mapping[str, podgroups.GroupShape],
-        live: Mapping[str, BindRequest],
-        held: Mapping[str, BindFailures],
-        held_groups: frozenset[str],
-        node_names: set[str],
-        now: float,
-    ) -> _SortedPods:
-        """Assign each pod to its group; of the others keep those that occupy one of our nodes."""
-        result = _SortedPods()
-        resource_claims = view.of(RESOURCE_CLAIMS, ResourceClaim)
-        for key, pod in view.of(PODS, Pod).items():
-            meta = pod.metadata
-            group_name = meta.annotations.get(POD_GROUP, "")
-            group_key = f"{meta.namespace}/{group_name}" if group_name else ""
-            request = live.get(key)
-            is_member = group_key in shapes and pod.status.phase != "Failed"
-            node = pod.spec.node_name or (request.spec.selected_node if request else "")
-            if not is_member and (node not in node_names or pod.is_finished):
-                continue
-            try:
-                task = self._tasks.task(key, pod, request, resource_claims, now)
-            except UNREADABLE as error:
-                self._aside.log_once("Pod", key, meta.resource_version, error)
-                if is_member:
-                    result.refused[key] = shown_cause(error)
-                if not pod.is_finished:
-                    result.unclear_nodes.add(node)
-                continue
-            if (key in held or group_key in held_groups) and task.status is TaskStatus.PENDING:
-                # For the core a pod that waits for its next attempt, or that a person holds back, is like one with
-                # a scheduling gate.
-                task = replace(task, status=TaskStatus.GATED)
-            if is_member:
-                result.members.setdefault(group_key, []).append(task)
-            elif ACTIVE_USED[task.status]:
-                result.others.append(self._other_pod(pod, task))
-        return result
-
-    def _other_pod(self, pod: Pod, task: TaskInput) -> OtherPod:
-        params = self.params
-        return OtherPod(
-            task=task,
-            is_foreign=pod.spec.scheduler_name != params.scheduler_name,
-            is_reservation=pod.metadata.labels.get(APP_LABEL) == params.reservation_app_label,
+        return self._topologies.get(
+            lambda: tuple(self._aside.each("Topology", by_name, _topology)), topologies
         )
 
-    def _level_aliases(self, topologies: Mapping[str, Topology]) -> podgroups.Aliases:
-        """Return the same aliases object as long as no topology changed, because shapes are cached by it."""
-        if self._aliases is None or self._aliases[0] is not topologies:
-            aliases = podgroups.level_aliases(topologies)
-            is_same = self._aliases is not None and self._aliases[1] == aliases
-            current = self._aliases[1] if self._aliases is not None and is_same else aliases
-            self._aliases = (topologies, current)
-        return self._aliases[1]
+    def _other_pods(self, node_names: Set[str]) -> tuple[OtherPod, ...]:
+        """Return the pods outside of pod groups, then those of unknown subgroups; the same tuple if none changed."""
+        by_key = self._pods.others
+        others = [by_key[key] for key in sorted(by_key)]
+        others.extend(_placed_orphans(self._groups.orphans(), node_names))
+        if len(others) != len(self._others) or any(map(is_not, others, self._others)):
+            self._others = tuple(others)
+        return self._others
+
+    def _disruption_inputs(
+        self, view: StoreView, refused: Mapping[str, RefusedEviction]
+    ) -> DisruptionInputs:
+        if refused != self._refused_evictions:
+            self._refused_evictions = refused
+        refused = self._refused_evictions
+        return self._disruptions.get(
+            lambda: disruptions_of(view, refused, self.params),
+            view.of(POD_DISRUPTION_BUDGETS, PodDisruptionBudget),
+            view.of(PODS, Pod),
+            refused,
+        )
 
     def _device_inputs(self, view: StoreView) -> DeviceInputs:
         classes = view.of(DEVICE_CLASSES, DeviceClass)
         published = view.of(RESOURCE_SLICES, ResourceSlice)
         claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
         rules = view.of(DEVICE_TAINT_RULES, DeviceTaintRule)
-        sources = (classes, published, claimed, rules, view.absent)
-        if self._devices is None or any(
-            old is not new and old != new
-            for old, new in zip(self._devices[0], sources, strict=True)
-        ):
+        is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
+
+        def make() -> DeviceInputs:
             devices = claims.device_inputs(
                 [classes[name] for name in sorted(classes)],
                 [published[name] for name in sorted(published)],
@@ -327,55 +284,48 @@ class SnapshotBuilder:
                 [rules[name] for name in sorted(rules)],
                 aside=self._aside,
             )
-            is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
-            self._devices = (sources, replace(devices, available=is_served))
-        return self._devices[1]
+            return replace(devices, available=is_served)
 
-    def _volume_inputs(
-        self, view: StoreView, pods: Mapping[str, Pod], node_names: set[str]
-    ) -> VolumeInputs:
+        return self._devices.get(make, classes, published, claimed, rules, is_served)
+
+    def _volume_inputs(self, view: StoreView, node_names: frozenset[str]) -> VolumeInputs:
         claimed = view.of(PVCS, PersistentVolumeClaim)
         if not claimed:
-            return VolumeInputs()
-        owners = {
-            pod.metadata.uid: pod.metadata.deletion_timestamp is None for pod in pods.values()
-        }
-        return volumes.volume_inputs(
-            claimed.values(),
-            view.of(PVS, PersistentVolume),
-            view.of(STORAGE_CLASSES, StorageClass),
-            view.of(CSI_DRIVERS, CSIDriver),
-            view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity).values(),
-            owners,
-            self._aside,
-            node_names,
+            return _NO_VOLUMES
+        made = view.of(PVS, PersistentVolume)
+        classes = view.of(STORAGE_CLASSES, StorageClass)
+        drivers = view.of(CSI_DRIVERS, CSIDriver)
+        capacities = view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity)
+        return self._volumes.get(
+            lambda: volumes.volume_inputs(
+                claimed.values(),
+                made,
+                classes,
+                drivers,
+                capacities.values(),
+                self._pods.is_alive,
+                self._aside,
+                node_names,
+            ),
+            *(claimed, made, classes, drivers, capacities, view.of(PODS, Pod), node_names),
         )
 
-
-def _close(nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
-    """Return the nodes, the named ones unschedulable for new pods."""
-    if names.isdisjoint(node.name for node in nodes):
-        return nodes
-    return tuple(
-        replace(node, unschedulable=True) if node.name in names else node for node in nodes
-    )
-
-
-def _pod_groups(
-    view: StoreView,
-    shapes: Mapping[str, podgroups.GroupShape],
-    members: Mapping[str, list[TaskInput]],
-    marks: Mapping[str, podgroups.FreshMarks],
-    now: float,
-) -> list[PodGroupInput]:
-    classes = view.of(PRIORITY_CLASSES, PriorityClass)
-    fallback = podgroups.fallback_priority(classes)
-    return [
-        podgroups.group_input(
-            shapes[key], tuple(members.get(key, ())), classes, fallback, now, marks.get(key)
+    def _config_map_names(self, view: StoreView) -> frozenset[tuple[str, str]] | None:
+        if CONFIGMAPS not in view.kinds:
+            return None
+        config_maps = view.of(CONFIGMAPS, KubeObject)
+        return self._config_maps.get(
+            lambda: frozenset(
+                (item.metadata.namespace, item.metadata.name) for item in config_maps.values()
+            ),
+            config_maps,
         )
-        for key in sorted(shapes)
-    ]
+
+    def _namespace_labels(self, view: StoreView) -> dict[str, dict[str, str]]:
+        namespaces = view.of(NAMESPACES, KubeObject)
+        return self._namespaces.get(
+            lambda: {name: item.metadata.labels for name, item in namespaces.items()}, namespaces
+        )
 
 
 def _topology(item: Topology) -> TopologyInput:
@@ -387,17 +337,10 @@ def _topology(item: Topology) -> TopologyInput:
     return TopologyInput(name=item.metadata.name, levels=levels)
 
 
-def _placed_orphans(tasks: tuple[TaskInput, ...], node_names: set[str]) -> list[OtherPod]:
+def _placed_orphans(tasks: Iterable[TaskInput], node_names: Set[str]) -> list[OtherPod]:
     """Return the pods of an unknown subgroup that occupy a node; they take no part in their group."""
     return [
         OtherPod(task=task)
         for task in tasks
         if ACTIVE_USED[task.status] and task.node in node_names
     ]
-
-
-def _config_maps(view: StoreView) -> frozenset[tuple[str, str]] | None:
-    if CONFIGMAPS not in view.kinds:
-        return None
-    config_maps = view.of(CONFIGMAPS, KubeObject).values()
-    return frozenset((item.metadata.namespace, item.metadata.name) for item in config_maps)

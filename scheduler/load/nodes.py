@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import is_not
 
 from kube.keys import MIG_PREFIX, NODE_GPU_COUNT, NODE_GPU_MEMORY, NODE_MIG_STRATEGY
 from kube.objects.node import Node
@@ -40,6 +41,9 @@ class NodeBuilder:
     _cache: dict[str, tuple[Node, float, NodeResourceTopology | None, NodeInput]] = field(
         default_factory=dict
     )
+    #: Node name -> the node, and its form that takes no new pods.
+    _closed: dict[str, tuple[NodeInput, NodeInput]] = field(default_factory=dict)
+    _result: tuple[NodeInput, ...] = ()
 
     def nodes(
         self,
@@ -47,7 +51,7 @@ class NodeBuilder:
         dra_gpus: Mapping[str, float],
         zones: Mapping[str, NodeResourceTopology],
     ) -> tuple[NodeInput, ...]:
-        """Return the nodes of the shard, sorted by name.
+        """Return the nodes of the shard, sorted by name; those that did not change are the same objects.
 
         Parameters
         ----------
@@ -73,10 +77,27 @@ class NodeBuilder:
                 )
                 if node_input is None:
                     continue
+                # Most changes of a node are signs of life, which change nothing here.
+                if entry is not None and entry[3] == node_input:
+                    node_input = entry[3]
                 entry = (node, published, topology, node_input)
             self._cache[name] = entry
             inputs.append(entry[3])
         return tuple(inputs)
+
+    def closed(self, nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
+        """Return the nodes, the named ones unschedulable for new pods; the same tuple as before if none changed."""
+        if not names.isdisjoint(node.name for node in nodes):
+            nodes = tuple([self._close(node) if node.name in names else node for node in nodes])
+        if len(nodes) != len(self._result) or any(map(is_not, nodes, self._result)):
+            self._result = nodes
+        return self._result
+
+    def _close(self, node: NodeInput) -> NodeInput:
+        entry = self._closed.get(node.name)
+        if entry is None or entry[0] is not node:
+            entry = self._closed[node.name] = (node, replace(node, unschedulable=True))
+        return entry[1]
 
     def _is_ours(self, node: Node) -> bool:
         labels = node.metadata.labels

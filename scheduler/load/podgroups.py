@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +19,8 @@ from kube.objects.podgroup import (
 )
 from kube.objects.topology import Topology
 from kube.process.set_aside import SetAside
+from kube.resources import PODGROUPS
+from kube.store import StoreView
 from kube.values.durations import seconds_or_none
 from kube.values.times import time_or_none
 from queues.workloads.conditions import is_backed_off
@@ -32,6 +34,7 @@ from scheduler.core.cluster.inputs import (
     TaskInput,
     TopologyConstraint,
 )
+from scheduler.load.changes import Following, SortedValues, changed_keys
 from scheduler.settings.params import ShardParams
 
 FALLBACK_PRIORITY = 50
@@ -67,42 +70,114 @@ class FreshMarks:
 
 
 @dataclass(slots=True)
-class GroupBuilder:
-    """Converts pod groups and caches the shapes of those that did not change."""
+class GroupTable:
+    """The pod groups of a shard, kept from cycle to cycle; only those that changed are converted again.
+
+    Attributes
+    ----------
+    shapes : of the pod groups that take part in this cycle, by key
+    orphaning : keys of those with tasks of subgroups that they do not have
+    """
 
     params: ShardParams
+    origin: float
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
-    #: Pod group key -> the shape and the aliases of the last call.
-    _cache: dict[str, tuple[GroupShape, Aliases]] = field(default_factory=dict)
+    shapes: dict[str, GroupShape] = field(default_factory=dict)
+    orphaning: set[str] = field(default_factory=set)
+    _groups: Following[PodGroup] = field(default_factory=lambda: Following(PODGROUPS))
+    _aliases: Aliases = field(default_factory=dict)
+    #: Keys of groups that cannot be read, and of those that a person holds back.
+    _unreadable: set[str] = field(default_factory=set)
+    _holding: set[str] = field(default_factory=set)
+    #: What the inputs were made from besides their shapes and members.
+    _classes: Mapping[str, PriorityClass] = field(default_factory=dict)
+    _marks: dict[str, FreshMarks] = field(default_factory=dict)
+    _sorted: SortedValues[PodGroupInput] = field(default_factory=SortedValues)
 
-    def shapes(self, groups: Mapping[str, PodGroup], aliases: Aliases) -> dict[str, GroupShape]:
-        """Return the shapes of the shard's groups that take part in this cycle."""
-        previous, self._cache = self._cache, {}
-        shapes = {}
-        for key, group in groups.items():
-            if not self.params.owns(group.metadata.labels):
+    def follow(self, view: StoreView, aliases: Aliases) -> tuple[set[str], set[str]]:
+        """Take in the pod groups of a cycle.
+
+        Returns
+        -------
+        the keys of those whose shape changed, and of those that began or ceased to take part
+        """
+        suspects = self._groups.follow(view) | self._unreadable
+        groups = self._groups.objects
+        if aliases is not self._aliases:
+            suspects |= groups.keys()
+        self._aliases = aliases
+        changed, toggled = set(), set()
+        for key in suspects:
+            group = groups.get(key)
+            old, new = self.shapes.pop(key, None), self._shape(key, group)
+            if new is not None:
+                self.shapes[key] = new
+            if old is not None or new is not None:
+                changed.add(key)
+            if (old is None) != (new is None):
+                toggled.add(key)
+            is_holding = group is not None and HOLD in group.metadata.annotations
+            (self._holding.add if is_holding else self._holding.discard)(key)
+        return changed, toggled
+
+    def _shape(self, key: str, group: PodGroup | None) -> GroupShape | None:
+        """Return the shape of a group; None if it takes no part."""
+        self._unreadable.discard(key)
+        if group is None or not self.params.owns(group.metadata.labels):
+            return None
+        shape = self.aside.read("PodGroup", group, partial(group_shape, aliases=self._aliases))
+        if shape is None:
+            self._unreadable.add(key)
+            return None
+        return None if is_backed_off(group, self.params.node_pool_label_key) else shape
+
+    def orphans(self) -> list[TaskInput]:
+        """Return the tasks of subgroups that their pod groups do not have."""
+        keys = sorted(self.orphaning)
+        return [task for key in keys for task in self._sorted[key].invalid_subgroup_tasks]
+
+    def held(self, now: float) -> frozenset[str]:
+        """Return the keys of the pod groups whose waiting pods a person holds back at `now` (Unix time)."""
+        moment = datetime.fromtimestamp(now, UTC)
+        holds = {
+            key: hold_of(self._groups.objects[key].metadata.annotations) for key in self._holding
+        }
+        return frozenset(key for key, hold in holds.items() if hold and hold.applies(moment))
+
+    def inputs(
+        self,
+        changed: set[str],
+        members: Callable[[str], tuple[TaskInput, ...]],
+        classes: Mapping[str, PriorityClass],
+        marks: Mapping[str, FreshMarks],
+    ) -> tuple[PodGroupInput, ...]:
+        """Return the inputs of all pod groups that take part, sorted by key.
+
+        Parameters
+        ----------
+        changed : keys of those whose shape or members changed
+        members : the tasks of a pod group, by its key
+        classes : priority classes by name
+        marks : timestamps of pod groups, written a moment ago
+        """
+        changed = changed | changed_keys(self._marks, marks)
+        if classes is not self._classes:
+            changed |= self.shapes.keys()
+        self._classes, self._marks = classes, dict(marks)
+        if not changed:
+            return self._sorted.values()
+        fallback = fallback_priority(classes)
+        for key in changed:
+            self.orphaning.discard(key)
+            shape = self.shapes.get(key)
+            if shape is None:
+                self._sorted.remove(key)
                 continue
-            entry = previous.get(key)
-            if entry is None or entry[0].group is not group or entry[1] is not aliases:
-                shape = self.aside.read("PodGroup", group, partial(group_shape, aliases=aliases))
-                if shape is None:
-                    continue
-                entry = (shape, aliases)
-            self._cache[key] = entry
-            if not is_backed_off(group, self.params.node_pool_label_key):
-                shapes[key] = entry[0]
-        return shapes
-
-
-def held_groups(groups: Mapping[str, PodGroup], now: float) -> frozenset[str]:
-    """Return the keys of the pod groups whose waiting pods a person holds back at `now` (Unix time)."""
-    moment = datetime.fromtimestamp(now, UTC)
-    holds = {
-        key: hold_of(group.metadata.annotations)
-        for key, group in groups.items()
-        if HOLD in group.metadata.annotations
-    }
-    return frozenset(key for key, hold in holds.items() if hold and hold.applies(moment))
+            group = group_input(shape, members(key), classes, fallback, self.origin, marks.get(key))
+            self._sorted.put(key, group)
+            if group.invalid_subgroup_tasks:
+                self.orphaning.add(key)
+        return self._sorted.values()
 
 
 def group_input(
@@ -110,10 +185,13 @@ def group_input(
     tasks: tuple[TaskInput, ...],
     classes: Mapping[str, PriorityClass],
     fallback_priority: int,
-    now: float,
+    origin: float,
     fresh: FreshMarks | None = None,
 ) -> PodGroupInput:
-    """Join a shape with the tasks of this cycle; fresh timestamps overrule those it carries."""
+    """Join a shape with the tasks of this cycle; fresh timestamps overrule those it carries.
+
+    origin : Unix time that all times count from
+    """
     times = shape if fresh is None else fresh
     group = shape.group
     meta, spec = group.metadata, group.spec
@@ -129,13 +207,13 @@ def group_input(
         priority=priority,
         preemptible=is_preemptible(spec.preemptibility, priority),
         protects_minimum=spec.preemptibility == SEMI_PREEMPTIBLE,
-        created=meta.created - now,
+        created=meta.created - origin,
         root=shape.root,
         tasks=members,
         invalid_subgroup_tasks=invalid,
-        last_start=_relative(times.last_start, now),
-        last_eviction=_relative(times.last_eviction, now),
-        stale_since=_relative(times.stale_since, now),
+        last_start=_relative(times.last_start, origin),
+        last_eviction=_relative(times.last_eviction, origin),
+        stale_since=_relative(times.stale_since, origin),
         staleness_grace_s=shape.staleness_grace_s,
         preemption_delay_s=shape.preemption_delay_s,
         user=shape.user,
@@ -266,5 +344,5 @@ def _moment(text: str) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def _relative(moment: float | None, now: float) -> float | None:
-    return None if moment is None else moment - now
+def _relative(moment: float | None, origin: float) -> float | None:
+    return None if moment is None else moment - origin

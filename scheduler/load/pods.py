@@ -1,15 +1,14 @@
 """Convert pods to tasks: status, node, request, constraints.
 
-Converting a pod is expensive, and in a burst each pod changes four times without its request changing. So
-there are two caches: pods with equal specs share one `PodShape` (which also lets the core find classes of
-equal tasks by identity), and an unchanged pod with an unchanged bind request keeps its task.
+Converting a pod is expensive, and in a burst each pod changes four times without its request changing. So pods
+with equal specs share one `PodShape`, which also lets the core find classes of equal tasks by identity. (That a
+pod which did not change keeps its task is the work of `pod_table.py`.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
@@ -56,16 +55,8 @@ class PodShape:
 
 
 @dataclass(slots=True)
-class _CachedTask:
-    pod: Pod
-    bind_request: BindRequest | None
-    has_gpu_claims: bool
-    task: TaskInput
-
-
-@dataclass(slots=True)
 class TaskBuilder:
-    """Converts pods to tasks and caches the results.
+    """Converts pods to tasks.
 
     Parameters
     ----------
@@ -77,12 +68,9 @@ class TaskBuilder:
     origin: float
     #: Encoded spec of a pod -> its shape.
     _shapes: dict[bytes, PodShape] = field(default_factory=dict)
-    #: `namespace/name` of a pod -> its task and what that was built from.
-    _cache: dict[str, _CachedTask] = field(default_factory=dict)
 
     def task(
         self,
-        key: str,
         pod: Pod,
         bind_request: BindRequest | None,
         claimed: Mapping[str, claims.Claim],
@@ -92,31 +80,17 @@ class TaskBuilder:
 
         Parameters
         ----------
-        key : `namespace/name` of the pod
         bind_request : its live bind request, if it has one
         claimed : resource claims by `namespace/name`
         now : Unix time of the cycle
         """
-        cached = self._cache.get(key)
-        is_same = cached is not None and cached.pod is pod and cached.bind_request is bind_request
-        if cached is not None and is_same and not cached.has_gpu_claims:
-            return cached.task
         if not track().take("Pod", pod, "snapshot"):
             raise HungError
-        shape = self._shape(pod, claimed)
-        task = self._make(pod, bind_request, shape, now)
-        has_claims = bool(pod.spec.resource_claims)
-        if pod.metadata.deletion_timestamp is None:  # a deleted pod's status moves with time
-            self._cache[key] = _CachedTask(pod, bind_request, has_claims, task)
-        else:
-            self._cache.pop(key, None)
-        return task
+        return self._make(pod, bind_request, self._shape(pod, claimed), now)
 
-    def forget_all_but(self, keys: Mapping[str, Any]) -> None:
-        """Drop cached entries of pods that are gone, once there are many."""
-        if len(self._cache) > 2 * len(keys) + 64:
-            self._cache = {key: value for key, value in self._cache.items() if key in keys}
-        if len(self._shapes) > 4 * len(keys) + 1024:
+    def limit_shapes(self, pods: int) -> None:
+        """Drop all shapes once there are many more than pods."""
+        if len(self._shapes) > 4 * pods + 1024:
             self._shapes.clear()
 
     def _shape(self, pod: Pod, claimed: Mapping[str, claims.Claim]) -> PodShape:

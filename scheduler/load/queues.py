@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
+from operator import is_not
 
 from kube.objects.queue import Queue, QueueResource, QueueResources
 from kube.process.set_aside import SetAside
@@ -35,9 +36,13 @@ class QueueBuilder:
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     #: Queue name -> the queue and usage of the last call, and their result.
     _cache: dict[str, tuple[Queue, Amounts, QueueInput]] = field(default_factory=dict)
+    _result: tuple[QueueInput, ...] = ()
 
     def queues(self, queues: Mapping[str, Queue], usage: UsageByQueue) -> tuple[QueueInput, ...]:
-        """Return the queues sorted by name; the core leaves out those whose parent is missing."""
+        """Return the queues sorted by name; the same tuple as before if none changed.
+
+        The core leaves out those whose parent is missing.
+        """
         previous, self._cache = self._cache, {}
         inputs = []
         for name in sorted(queues):
@@ -52,7 +57,9 @@ class QueueBuilder:
                 entry = (queue, used, converted)
             self._cache[name] = entry
             inputs.append(entry[2])
-        return tuple(inputs)
+        if len(inputs) != len(self._result) or any(map(is_not, inputs, self._result)):
+            self._result = tuple(inputs)
+        return self._result
 
 
 def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> QueueInput:

@@ -36,8 +36,8 @@ class MarksMemory:
 
 
 def changed_marks(session: Session) -> Iterator[GroupMarks]:
-    """Return the timestamps of the pod groups for which this cycle changed one."""
-    groups = session.state.pod_groups
+    """Return the timestamps of the pod groups for which this cycle changed one, relative to its start."""
+    groups, now = session.state.pod_groups, session.state.now
     for index, pod_group in enumerate(groups.inputs):
         last_start, last_eviction = groups.last_start[index], groups.last_eviction[index]
         stale_since = groups.stale_since[index]
@@ -46,11 +46,15 @@ def changed_marks(session: Session) -> Iterator[GroupMarks]:
             yield GroupMarks(
                 pod_group=pod_group.name,
                 namespace=pod_group.namespace,
-                last_start=last_start,
-                last_eviction=last_eviction,
-                stale_since=stale_since,
+                last_start=_relative(last_start, now),
+                last_eviction=_relative(last_eviction, now),
+                stale_since=_relative(stale_since, now),
                 is_stale=stale_since is not None,
             )
+
+
+def _relative(moment: float | None, now: float) -> float | None:
+    return None if moment is None else moment - now
 
 
 def _absolute(relative: float | None, now: float) -> float | None:

@@ -14,6 +14,7 @@ MIXED = ("generated", "--nodes", "1213", "--strategy", "binpack,fragmentation")
 def main() -> None:
     """Run all measurements one after the other; end with an error if the core got slower."""
     slower = core.main([])
+    subprocess.run([sys.executable, "-m", "kaiweb", "bench", "opening"], check=True)
     subprocess.run([sys.executable, "-m", "kaiweb", "replay", *MIXED], check=True)
     print(grouping.measure())
     print(binds.measure())

@@ -17,7 +17,6 @@ from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.times import NOW
 
 ALLOCATE = ActionName.ALLOCATE
 
@@ -81,7 +80,7 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
         if node is not None:
             bind_directly(session, ALLOCATE, chunk[0], node)
             if is_start:
-                pod_groups.last_start[view.pod_group] = NOW
+                pod_groups.last_start[view.pod_group] = session.state.now
             return True
     return place_chunk(session, placer, view, session.all_nodes)
 
@@ -100,5 +99,5 @@ def place_chunk(session: Session, placer: Placer, view: GangView, nodes: NodeSet
         statement.convert_to_nominated(view)
     statement.keep()
     if is_start and not must_wait:
-        pod_groups.last_start[view.pod_group] = NOW
+        pod_groups.last_start[view.pod_group] = session.state.now
     return True

@@ -31,7 +31,7 @@ from scheduler.core.solver.signatures import FailedSearches
 from scheduler.core.solver.trial import TrialRunner
 from scheduler.core.solver.turns import PendingTable
 from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
-from scheduler.core.times import NOW, remaining_s
+from scheduler.core.times import remaining_s
 
 
 class EvictionRules(Protocol):
@@ -247,7 +247,7 @@ def note_delay(session: Session, pod_group: int) -> bool:
     if left_s <= 0:
         return False
     delay_s = session.state.pod_groups.inputs[pod_group].preemption_delay_s
-    refusal = DelayRefusal(delay_s, NOW + left_s)
+    refusal = DelayRefusal(delay_s, left_s)
     session.fit.add_pod_group(pod_group, GroupFit(GroupReason.PREEMPTION_DELAY, refusal))
     return True
 
@@ -263,4 +263,4 @@ def remaining_delay_s(session: Session, pod_group: int) -> float:
         return 0.0
     evicted = pod_groups.last_eviction[pod_group]
     since = inputs.created if evicted is None else max(inputs.created, evicted)
-    return remaining_s(since + inputs.preemption_delay_s)
+    return remaining_s(since + inputs.preemption_delay_s, session.state.now)

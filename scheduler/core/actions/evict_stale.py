@@ -19,7 +19,7 @@ from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.times import NOW, elapsed_s
+from scheduler.core.times import elapsed_s
 
 
 class EvictStaleAction:
@@ -30,7 +30,7 @@ class EvictStaleAction:
     def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
         """Record since when each gang is stale, and evict those whose grace period has elapsed."""
         del placer
-        stale_since = session.state.pod_groups.stale_since
+        now, stale_since = session.state.now, session.state.pod_groups.stale_since
         stale = stale_pod_groups(session)
         # In most cycles no gang is stale: to count costs a tenth of the loop.
         if stale_since.count(None) < len(stale_since):
@@ -40,9 +40,9 @@ class EvictStaleAction:
         for pod_group in stale:
             since = stale_since[pod_group]
             if since is None:
-                since = stale_since[pod_group] = NOW
+                since = stale_since[pod_group] = now
             grace = grace_s(session, pod_group)
-            if grace >= 0 and elapsed_s(since) >= grace:
+            if grace >= 0 and elapsed_s(since, now) >= grace:
                 report.attempted += 1
                 report.succeeded += self._evict_rest(session, pod_group)
 

@@ -2,8 +2,8 @@
 
 Producers of these values are the snapshot builder (from Kubernetes objects), the loaders of conformance
 cases and benchmarks, and the simulator. Units: CPU in millicores, memory and storage in bytes, GPUs in
-devices, GPU memory in MiB, other resources in thousandths. Times are seconds relative to the start of the
-cycle, negative in the past (`core/times.py`). "Unlimited" is infinity; only producers know of -1.
+devices, GPU memory in MiB, other resources in thousandths. Times are seconds on one clock, whose reading at the
+start of the cycle is `ClusterInput.now` (`core/times.py`). "Unlimited" is infinity; only producers know of -1.
 
 Producers should share equal `TaskRequest` and `TaskConstraints` objects between tasks. Classes of equal
 tasks are then looked up by identity, which keeps opening a session cheap.
@@ -366,6 +366,8 @@ class PlainRequest:
 class ClusterInput:
     """Everything one cycle knows: the snapshot."""
 
+    #: The start of the cycle, on the clock of all its times.
+    now: float = 0.0
     nodes: tuple[NodeInput, ...] = ()
     queues: tuple[QueueInput, ...] = ()
     pod_groups: tuple[PodGroupInput, ...] = ()

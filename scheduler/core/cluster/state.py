@@ -63,6 +63,7 @@ class ClusterState:
     Attributes
     ----------
     cluster_input : the snapshot it was built from
+    now : the start of the cycle (`core/times.py`)
     axis, classes : the resources of the arrays, the classes of equal tasks
     nodes, queues, pod_groups, tasks : the parts
     journal : for undoing
@@ -78,6 +79,7 @@ class ClusterState:
         "cluster_input",
         "journal",
         "nodes",
+        "now",
         "pod_groups",
         "queues",
         "shared_claims",
@@ -93,6 +95,7 @@ class ClusterState:
         classes: ClassTable,
     ) -> None:
         self.cluster_input = cluster_input
+        self.now = cluster_input.now
         self.axis = axis
         self.nodes = nodes
         self.queues = queues

@@ -133,7 +133,7 @@ class MinRuntimePlugin:
 
     def _is_protected(self, pod_group: int, min_runtime_s: float) -> bool:
         started = self._session.state.pod_groups.last_start[pod_group]
-        return started is not None and elapsed_s(started) < min_runtime_s
+        return started is not None and elapsed_s(started, self._session.state.now) < min_runtime_s
 
     def _may_preempt(self, victim: GangView, evictor: GangView) -> bool:
         del evictor

@@ -150,10 +150,10 @@ class TopologyRefusal:
 
 @dataclass(frozen=True, slots=True)
 class DelayRefusal:
-    """A pod group that may not cause evictions before the moment `until` (`core/times.py`)."""
+    """A pod group that may not cause evictions for `left_s` seconds more."""
 
     delay_s: float
-    until: float
+    left_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.minimums import charge_minimum
 from scheduler.core.session.operations import Operation, OperationKind
 from scheduler.core.session.session import Session
-from scheduler.core.times import NOW
 
 _EVICT = OperationKind.EVICT
 _ALLOCATE = OperationKind.ALLOCATE
@@ -254,7 +253,7 @@ class Statement:
             if operation.kind is _EVICT:
                 evicted.add(task)
                 if self._has_pod_to_evict(operation):
-                    state.pod_groups.last_eviction[tasks.pod_group[task]] = NOW
+                    state.pod_groups.last_eviction[tasks.pod_group[task]] = state.now
                     self._session.disruptions.charge(task)
                     decisions.append(
                         evict_decision(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import inspect
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from scheduler.tools.bench import opening
 from scheduler.tools.bench.measure import Measurement, measure
 from scheduler.tools.bench.workloads import WORKLOADS
+
+NODES = 5000
 
 
 class Command(BaseCommand):
@@ -28,15 +32,26 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Run it."""
         name = options["workload"]
+        if name == opening.NAME:
+            self._open(**options)
+            return
         if name == "list":
             for known, builder in sorted(WORKLOADS.items()):
                 self.stdout.write(f"{known}{inspect.signature(builder)}".split(" ->")[0])
+            self.stdout.write(f"{opening.NAME}(nodes: int = {NODES})")
             return
         measurement = measure(_document(name, options["sizes"]), max(1, options["runs"]))
         if options["json"]:
             self.stdout.write(json.dumps(measurement.as_dict()))
         else:
             self.stdout.write(_text(measurement))
+
+    def _open(self, **options: Any) -> None:
+        """Measure how long it takes to open sessions on a large cluster."""
+        nodes = dict(_parameter(size) for size in options["sizes"]).get("nodes", NODES)
+        rows = opening.measure(nodes, max(1, options["runs"]))
+        as_json = json.dumps([asdict(row) for row in rows])
+        self.stdout.write(as_json if options["json"] else opening.text(nodes, rows))
 
 
 def _document(name: str, sizes: list[str]) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import promised_nodes_of
 from scheduler.core.session.session import Session, run_to_the_end
-from scheduler.core.times import NOW
 
 CYCLE_S = 1.0
 SEED = UUID("6f9d1c0e-6a0d-4a6b-9a3e-0c6d2b9f4c11")
@@ -205,7 +204,7 @@ class LivingCluster:
         for uid, node in promised.items():
             self.places[uid].nominated_node = node
         for index, group in enumerate(state.pod_groups.inputs):
-            if state.pod_groups.last_start[index] == NOW:
+            if state.pod_groups.last_start[index] == state.now:
                 self.last_start_s[key_of(group)] = self.now_s
             self._note_stale(key_of(group), state.pod_groups.stale_since[index])
 

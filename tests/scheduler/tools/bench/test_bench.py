@@ -172,7 +172,8 @@ def test_the_list_names_every_workload() -> None:
     out = StringIO()
     call_command("bench", "list", stdout=out)
     lines = out.getvalue().splitlines()
-    assert len(lines) == len(WORKLOADS)
+    assert len(lines) == len(WORKLOADS) + 1
+    assert lines[-1] == "opening(nodes: int = 5000)"
     assert lines[0].startswith("consolidate_gangs(nodes")
 
 
@@ -185,3 +186,17 @@ def test_every_goal_names_a_workload_and_has_a_recorded_ratio() -> None:
     recorded = json.loads(RATIOS.read_text())
     assert sorted(recorded) == sorted(goal.name for goal in GOALS)
     assert all(goal.workload in WORKLOADS for goal in GOALS)
+
+
+def test_openings_are_measured_after_changes_of_each_size() -> None:
+    out = StringIO()
+    call_command("bench", "opening", "nodes=150", "--runs", "1", "--json", stdout=out)
+    rows = json.loads(out.getvalue())
+    assert [row["what"] for row in rows] == [
+        "anew",
+        "nothing changed",
+        "100 pods changed",
+        "1000 pods changed",
+        "cycle with 1000 new pods",
+    ]
+    assert rows[1]["load_ms"] < rows[0]["load_ms"]

@@ -1,0 +1,270 @@
+"""What it costs to open a session on a large cluster of which little has changed since the last cycle.
+
+The cluster is a store of typed objects, as a worker's watches fill it: every node full of running one-GPU pods,
+each a pod group of its own. Between two openings some pods change: a third of them start to run, a third finish
+and are deleted with their pod groups, a third are new. Measured apart: `load` (store view to snapshot) and `core`
+(snapshot to open session, plugins included).
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from kube.gateway import EventType, Listing, WatchEvent
+from kube.keys import POD_GROUP
+from kube.objects.meta import convert
+from kube.objects.node import Node
+from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
+from kube.resources import NODES, PODGROUPS, PODS, QUEUES, Resource
+from kube.store import Store
+from scheduler.core.config import SchedulerConfig
+from scheduler.core.cycle import open_session, run_cycle
+from scheduler.load.build import SnapshotBuilder
+from scheduler.settings.params import ShardParams
+from scheduler.settings.watched import WATCHED
+from scheduler.tools.bench.cluster import GPUS_PER_NODE
+
+NAME = "opening"
+NOW = 1_800_000_000.0
+NAMESPACE = "bench"
+QUEUE_COUNT = 20
+KINDS: dict[Resource, Any] = {NODES: Node, PODS: Pod, PODGROUPS: PodGroup, QUEUES: Queue}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening:
+    """The best times of one kind of opening, in milliseconds."""
+
+    what: str
+    load_ms: float
+    core_ms: float
+
+    @property
+    def total_ms(self) -> float:
+        """Return the time from the store to the open session."""
+        return self.load_ms + self.core_ms
+
+
+@dataclass(slots=True)
+class LivingStore:
+    """A store full of running pods, which can change.
+
+    Attributes
+    ----------
+    running, starting : numbers of the pods in these states, oldest first
+    """
+
+    store: Store = field(default_factory=lambda: Store([kind.resource for kind in WATCHED]))
+    running: list[int] = field(default_factory=list)
+    starting: list[int] = field(default_factory=list)
+    _version: int = 0
+    _pods: int = 0
+
+    def fill(self, nodes: int) -> None:
+        """Add nodes that are full of running pods, and the queues."""
+        for department in range(2):
+            self._put(QUEUES, _queue(f"dept-{department}", "", nodes * GPUS_PER_NODE / 2))
+        for number in range(QUEUE_COUNT):
+            share = nodes * GPUS_PER_NODE / QUEUE_COUNT
+            self._put(QUEUES, _queue(f"queue-{number}", f"dept-{number % 2}", share))
+        for number in range(nodes):
+            self._put(NODES, _node(number))
+        for number in range(nodes * GPUS_PER_NODE):
+            self._put_pod(number, f"node-{number % nodes}", "Running")
+            self.running.append(number)
+        self._pods = nodes * GPUS_PER_NODE
+        for kind in WATCHED:
+            if kind.resource not in KINDS:
+                self.store.replace(kind.resource, Listing(items=(), resource_version=""))
+
+    def change(self, count: int) -> None:
+        """Let `count` pods change: each third starts to run, finishes or is new."""
+        finishing, self.running = self.running[: count // 3], self.running[count // 3 :]
+        free = [self._node_of(number) for number in finishing]
+        for number in finishing:
+            self._remove(number)
+        for number in (*self.starting, *self.running[: count - 2 * len(free) - len(self.starting)]):
+            self._put_pod(number, self._node_of(number), "Running")
+        self.running += self.starting
+        self.starting = list(range(self._pods, self._pods + len(free)))
+        for number, node in zip(self.starting, free, strict=True):
+            self._put_pod(number, node, "Pending")
+        self._pods += len(free)
+
+    def submit(self, count: int) -> None:
+        """Let `count` running pods finish and as many new ones wait."""
+        for number in self.running[:count]:
+            self._remove(number)
+        del self.running[:count]
+        for _ in range(count):
+            self._put_pod(self._pods, "", "Pending")
+            self._pods += 1
+
+    def _node_of(self, number: int) -> str:
+        pod = self.store.get(PODS, f"{NAMESPACE}/pod-{number}")
+        return str(pod.spec.node_name) if pod is not None else ""
+
+    def _put_pod(self, number: int, node: str, phase: str) -> None:
+        if self.store.get(PODGROUPS, f"{NAMESPACE}/group-{number}") is None:
+            self._put(PODGROUPS, _group(number))
+        self._put(PODS, _pod(number, node, phase))
+
+    def _put(self, resource: Resource, body: dict[str, Any]) -> None:
+        self._version += 1
+        body["metadata"]["resourceVersion"] = str(self._version)
+        item = convert(body, KINDS[resource])
+        self.store.apply(resource, _event(EventType.MODIFIED, item, self._version))
+
+    def _remove(self, number: int) -> None:
+        for resource, name in ((PODS, f"pod-{number}"), (PODGROUPS, f"group-{number}")):
+            self._version += 1
+            item = self.store.get(resource, f"{NAMESPACE}/{name}")
+            self.store.apply(resource, _event(EventType.DELETED, item, self._version))
+
+
+def measure(nodes: int, runs: int) -> list[Opening]:
+    """Open sessions on `nodes` full nodes; return the best times of `runs` openings of each kind."""
+    living = LivingStore()
+    living.fill(nodes)
+    bench = _Bench(living)
+    rows = [bench.opening("anew", bench.forget, runs)]
+    for count in (0, 100, 1000):
+        what = f"{count} pods changed" if count else "nothing changed"
+        rows.append(bench.opening(what, partial(living.change, count), runs))
+    rows.append(bench.cycle(1000, runs))
+    return rows
+
+
+@dataclass(slots=True)
+class _Bench:
+    living: LivingStore
+    config: SchedulerConfig = field(default_factory=SchedulerConfig)
+    builder: SnapshotBuilder = field(init=False)
+    now: float = NOW
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin with empty caches."""
+        self.builder = SnapshotBuilder(ShardParams(), origin=NOW)
+
+    def opening(self, what: str, change: Callable[[], None], runs: int) -> Opening:
+        """Open `runs` sessions, each after a change."""
+        self._open()
+        times = []
+        for _ in range(runs):
+            change()
+            times.append(self._open())
+        return _best(what, times)
+
+    def cycle(self, count: int, runs: int) -> Opening:
+        """Run `runs` whole cycles, each with new pods."""
+        self._open()
+        times = []
+        for _ in range(runs):
+            self.living.submit(count)
+            times.append(self._open(whole=True))
+        return _best(f"cycle with {count} new pods", times)
+
+    def _open(self, *, whole: bool = False) -> tuple[float, float]:
+        self.now += 1.0
+        gc.collect()
+        gc.disable()
+        try:
+            started = time.process_time()
+            snapshot = self.builder.build(self.living.store.view(), self.now)
+            loaded = time.process_time()
+            if whole:
+                run_cycle(snapshot.cluster, self.config)
+            else:
+                open_session(snapshot.cluster, self.config)
+            return loaded - started, time.process_time() - loaded
+        finally:
+            gc.enable()
+
+
+def _event(kind: EventType, item: Any, version: int) -> WatchEvent[Any]:
+    return WatchEvent(type=kind, object=item, resource_version=str(version))
+
+
+def _best(what: str, times: list[tuple[float, float]]) -> Opening:
+    load, core = min(times, key=sum)
+    return Opening(what=what, load_ms=load * 1000, core_ms=core * 1000)
+
+
+def text(nodes: int, rows: list[Opening]) -> str:
+    """Return the table of a measurement."""
+    title = f"{NAME}: {nodes} nodes, {nodes * GPUS_PER_NODE} running pods; ms from store to open session"
+    lines = [title, f"  {'':<28} {'load':>8} {'core':>8} {'both':>8}"]
+    lines += [
+        f"  {row.what:<28} {row.load_ms:8.1f} {row.core_ms:8.1f} {row.total_ms:8.1f}"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def _queue(name: str, parent: str, gpus: float) -> dict[str, Any]:
+    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    resources = {"cpu": free, "memory": free, "gpu": free | {"quota": gpus}}
+    return {
+        "metadata": {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"parentQueue": parent, "resources": resources},
+    }
+
+
+def _node(number: int) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": f"node-{number}",
+            "labels": {"nvidia.com/gpu.memory": "81920", "zone": f"z{number % 4}"},
+        },
+        "status": {
+            "allocatable": {
+                "cpu": "96",
+                "memory": "1Ti",
+                "pods": "110",
+                "nvidia.com/gpu": GPUS_PER_NODE,
+            },
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _group(number: int) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": f"group-{number}",
+            "namespace": NAMESPACE,
+            "uid": f"group-{number}",
+            "creationTimestamp": "2026-11-01T00:00:00Z",
+            "annotations": {"kai.scheduler/last-start-timestamp": "2026-11-01T00:00:01Z"},
+        },
+        "spec": {"minMember": 1, "queue": f"queue-{number % QUEUE_COUNT}"},
+    }
+
+
+def _pod(number: int, node: str, phase: str) -> dict[str, Any]:
+    requests = {"cpu": "4", "memory": "32Gi", "nvidia.com/gpu": "1"}
+    spec = {
+        "schedulerName": "kai-scheduler",
+        "containers": [{"name": "main", "resources": {"requests": requests, "limits": requests}}],
+    }
+    return {
+        "metadata": {
+            "name": f"pod-{number}",
+            "namespace": NAMESPACE,
+            "uid": f"pod-{number}",
+            "creationTimestamp": "2026-11-01T00:00:00Z",
+            "annotations": {POD_GROUP: f"group-{number}"},
+        },
+        "spec": spec | ({"nodeName": node} if node else {}),
+        "status": {"phase": phase},
+    }
