@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python requirements/install.py
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots bench lint fmt clean lock dist dist-check docs kubectl
+.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak bench lint fmt clean lock dist dist-check docs kubectl
 .DEFAULT_GOAL := help
 # Two steps of the set-up at a time: one downloads while the other unpacks.
 MAKEFLAGS += --jobs=2
@@ -18,7 +18,7 @@ help:
 	@echo "make test   set up and run all tests"
 	@echo "make docs   build the documentation into site/, with its reference"
 	@echo "make dist   build the wheel, the sdist, the chart and the SBOM"
-	@echo "make setup check coverage fuzz stability lint fmt bench clean: see README.md"
+	@echo "make setup check coverage fuzz soak stability lint fmt bench clean: see README.md"
 
 # -- set-up: stamps make the second call free ------------------------------------------------------
 # uv installs what follows; where there is none for the machine, pip does (requirements/install.py).
@@ -120,6 +120,10 @@ fmt: $(VENV)/dev.stamp
 # Every page at three widths and in three themes, from a running kaiweb: make screenshots URL=... PASSWORD=...
 screenshots: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.browser.screenshots $(URL) $(PASSWORD)
+
+# The demo stream at 20 times its speed for an hour: what grows? MINUTES and SPEED may be set.
+soak: dev
+	$(BIN)/python -m tests.soak $(or $(MINUTES),60) $(or $(SPEED),20)
 
 bench: dev
 	$(BIN)/python -m tests.bench
