@@ -124,9 +124,11 @@ class PodGroup(MirrorRow):
     preemptibility = models.CharField(max_length=32, blank=True, default="")
     is_lone_pod = models.BooleanField(default=False)
     is_backed_off = models.BooleanField(default=False, help_text="tried once on its node pool")
-    is_held = models.BooleanField(default=False, help_text="a person holds its waiting pods back")
+    is_held = models.BooleanField(default=False, help_text="its waiting pods are held back")
     hold_reason = models.TextField(blank=True, default="")
     hold_until = models.DateTimeField(null=True, help_text="end of the hold; none: until release")
+    held_by = models.CharField(max_length=32, blank=True, default="", help_text="empty: a person")
+    run_deadline = models.DateTimeField(null=True, help_text="end of its maximum run time")
     binds_reset_at = models.DateTimeField(
         null=True, help_text="failed binds of its pods up to this time are forgotten"
     )

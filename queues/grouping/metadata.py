@@ -174,6 +174,9 @@ def _annotations(ctx: Context) -> dict[str, str]:
     user = annotations_of(ctx.pod).get(keys.USER)
     annotations = {keys.USER: user} if user else {}
     annotations[keys.TOP_OWNER] = _top_owner(ctx.top)
+    for key in (keys.MAX_RUN_TIME, keys.REQUEUE_DELAY):
+        if text := annotations_of(ctx.pod).get(key):
+            annotations[key] = text
     annotations.update(annotations_of(ctx.top))
     if kind_of(ctx.top).kind == "Pod":
         # A pod that owns others (a Spark driver) has our own annotation or not, depending on when they start.

@@ -14,7 +14,6 @@ from typing import Any
 
 from django.utils import timezone
 
-from kube.values.times import format_time
 from queues import live
 from queues.mirror import bulk
 from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadState
@@ -223,12 +222,8 @@ def _facts(
 
 
 def _hold_text(group: PodGroup) -> str:
-    hold = Hold(group.hold_reason, group.hold_until)
-    if not group.is_held or not hold.applies(timezone.now()):
-        return ""
-    until = f" until {format_time(hold.until)}" if hold.until else ""
-    reason = f": {hold.reason}" if hold.reason else ""
-    return f"Held by a person{until}{reason}"
+    hold = Hold(group.hold_reason, group.hold_until, group.held_by)
+    return hold.text if group.is_held and hold.applies(timezone.now()) else ""
 
 
 def _roll_up_nodes(names: set[str]) -> None:

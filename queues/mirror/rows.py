@@ -155,6 +155,8 @@ def group_row(group: PodGroupObject) -> PodGroup:
         is_held=hold is not None,
         hold_reason=hold.reason if hold else "",
         hold_until=hold.until if hold else None,
+        held_by=hold.by if hold else "",
+        run_deadline=time_or_none(meta.annotations.get(keys.RUN_DEADLINE)),
         binds_reset_at=time_or_none(meta.annotations.get(keys.BINDS_RESET_AT)),
         min_member=_min_member(group),
         sub_groups=[

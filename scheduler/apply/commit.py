@@ -31,8 +31,9 @@ from kube.keys import BIND_FAILURES
 from kube.objects.bindrequest import BindRequest
 from kube.objects.meta import convert
 from kube.objects.pod import Pod
+from kube.objects.podgroup import PodGroup
 from kube.process.progress import track
-from kube.resources import BINDREQUESTS, PODS
+from kube.resources import BINDREQUESTS, PODGROUPS, PODS
 from kube.store import Store
 from kube.values.times import format_time
 from queues.workloads.bind_failures import BindFailures, after_failure, written_failures
@@ -40,6 +41,7 @@ from scheduler.apply.bind_requests import bind_request_body
 from scheduler.apply.evictions import EvictionWriter, EvictorGroup, by_evictor
 from scheduler.apply.pod_conditions import patch_pod_condition
 from scheduler.apply.refused_evictions import RefusedEvictions
+from scheduler.apply.run_times import LimitedRun
 from scheduler.core.decisions import (
     Bind,
     Decision,
@@ -57,11 +59,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class CommitReport:
-    """The outcome of a cycle's decisions; `failures` are (object, error)."""
+    """The outcome of a cycle's decisions; `failures` are (object, error).
+
+    `run_ended`: uids of the pods that were evicted because of a maximum run time.
+    """
 
     bound: list[TaskRef] = field(default_factory=list)
     evicted: list[TaskRef] = field(default_factory=list)
     nominated: list[TaskRef] = field(default_factory=list)
+    run_ended: set[str] = field(default_factory=set)
     failures: list[tuple[str, KubeError]] = field(default_factory=list)
 
     def raise_if_unauthorized(self) -> None:
@@ -287,6 +293,36 @@ class Committer:
                 self.report.evicted.append(TaskRef(meta.namespace, meta.name, meta.uid))
         except KubeError as error:
             self._failed(f"requested eviction of pod {meta.key}", error)
+
+    def follow_runs(self, runs: Iterable[LimitedRun]) -> None:
+        """Start writing the deadlines of runs, and evicting the pods of those that took their maximum run time."""
+        for run in runs:
+            self._submit(self._follow_run, run)
+
+    def _follow_run(self, run: LimitedRun) -> None:
+        meta = run.group.metadata
+        body = {"metadata": {"annotations": run.annotations(self.wall())}}
+        try:
+            # Before the evictions: whatever happens then, what their owner creates anew waits.
+            answer = self.gateway.patch(PODGROUPS, meta.name, body, namespace=meta.namespace)
+            self.store.assume(PODGROUPS, convert(answer, PodGroup))
+        except KubeError as error:
+            self._failed(f"deadline of pod group {meta.key}", error)
+            return
+        evicted = {ref.uid for ref in self.report.evicted}
+        for pod in run.pods:
+            if pod.metadata.uid not in evicted:
+                self._submit(self._end_run, (pod, run))
+
+    def _end_run(self, item: tuple[Pod, LimitedRun]) -> None:
+        pod, run = item
+        meta = pod.metadata
+        try:
+            if self.evictions.end_run(pod, run.group.key, run.text):
+                self.report.run_ended.add(meta.uid)
+                self.report.evicted.append(TaskRef(meta.namespace, meta.name, meta.uid))
+        except KubeError as error:
+            self._failed(f"eviction of pod {meta.key} after its maximum run time", error)
 
     # ------------------------------------------------------------------------------------ others
 

@@ -45,6 +45,8 @@ MAX_PAUSE_S = 2.0
 METHOD_NOT_ALLOWED = 405
 #: What events and metrics call an eviction that a person requested.
 REQUEUE = "requeue"
+#: What they call an eviction at the end of a maximum run time.
+MAX_RUN_TIME = "maxruntime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,19 @@ class EvictionWriter:
         if not self._evict_pod(pod, text, " on request"):
             return False
         self._record(group_key, REQUEUE, text, {"num-evicted-pods": "1"})
+        return True
+
+    def end_run(self, pod: Pod, group_key: str, why: str) -> bool:
+        """Evict a pod because of the maximum run time of its workload; return False if it was gone already.
+
+        Raises
+        ------
+        kube.errors.KubeError : the API server refuses
+        """
+        text = f"Pod {pod.metadata.key} was evicted because {why}"
+        if not self._evict_pod(pod, text, f" because {why}"):
+            return False
+        self._record(group_key, MAX_RUN_TIME, text, {"num-evicted-pods": "1"})
         return True
 
     def _evict_pod(self, pod: Pod, text: str, purpose: str) -> bool:

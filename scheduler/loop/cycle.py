@@ -21,6 +21,7 @@ from kube.store import Store
 from queues.workloads.reasons import Standing
 from scheduler.apply.commit import CommitReport, Committer
 from scheduler.apply.refused_evictions import RefusedEvictions
+from scheduler.apply.run_times import limited_runs
 from scheduler.apply.statuses import StatusWriter
 from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.cycle import run_cycle
@@ -149,6 +150,7 @@ class CycleRunner:
             committer.remember_promises(session.decisions)
             refused = self._refused_evictions.current(snapshot.now)
             committer.requeue(pods_to_requeue(snapshot, self.settings.params, refused))
+            committer.follow_runs(limited_runs(snapshot, self.settings.params, refused))
         finally:
             # Decisions made before an error are written too, while the shard is still ours.
             decide_ms = stopwatch.lap()

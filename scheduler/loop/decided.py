@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kube.keys import POD_GROUP
-from scheduler.apply.evictions import REQUEUE
+from scheduler.apply.evictions import MAX_RUN_TIME, REQUEUE
 from scheduler.core.decisions import ActionName, Bind, Decision, Evict, TaskRef
 from scheduler.core.session.session import Session
 from scheduler.explain.texts import evict_message
@@ -132,15 +132,16 @@ def _add_requeued(
     summary: CycleSummary,
     workloads: _Workloads,
 ) -> None:
-    """Count a pod that was evicted because a person requested it."""
+    """Count a pod that was evicted because a person requested it, or because of a maximum run time."""
     pod = summary.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
     if pod is None:
         return
     workload = f"{ref.namespace}/{pod.metadata.annotations.get(POD_GROUP, '')}"
+    action = MAX_RUN_TIME if ref.uid in summary.commit.run_ended else REQUEUE
     row = rows.setdefault(
-        (REQUEUE, EVICT, workload, ""),
+        (action, EVICT, workload, ""),
         WorkloadDecision(
-            action=REQUEUE, kind=EVICT, workload=workload, queue=workloads.queue(workload)
+            action=action, kind=EVICT, workload=workload, queue=workloads.queue(workload)
         ),
     )
     row.add(pod.spec.node_name, workloads.gpu(workload, ref.uid), is_written=True)

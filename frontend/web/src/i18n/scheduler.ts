@@ -95,6 +95,7 @@ export const EVICTIONS = {
     consolidation: "Consolidation: moved to join free GPUs",
     stalegangeviction: "Stale gang: too few of its pods run",
     requeue: "Requeue: requested by a person",
+    maxruntime: "Maximum run time reached",
   } as Readonly<Record<string, string>>,
   clear: "Show all pairs",
   cell: (evictor: string, victim: string, gpu: number, evictions: number) =>
