@@ -147,6 +147,8 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
             model: {**bounds, "allocated": rounded(held.get(model, 0.0))}
             for model, bounds in rest_models(options.gpu_models).items()
         },
+        "maxRunTime": options.max_run_time or None,
+        "requeueDelay": options.requeue_delay or None,
         "managedBy": "" if row.manager in OUR_MANAGERS else row.manager,
         "labels": row.labels,
         "createdAt": timestamp(row.created_at),

@@ -13,7 +13,7 @@ from django.utils import timezone
 from binder.models import BindRequest
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.explanation import explain
-from kube.objects.podgroup import NON_PREEMPTIBLE
+from kube.objects.podgroup import NON_PREEMPTIBLE, SEMI_PREEMPTIBLE
 from kube.values.times import time_or_none
 from queues.mirror.lone_pods import pod_of
 from queues.models import Pod, PodGroup
@@ -43,6 +43,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "priorityClass": row.priority_class,
         "priority": row.priority,
         "preemptible": is_preemptible(row),
+        "protectsMinimum": row.preemptibility == SEMI_PREEMPTIBLE,
         "state": row.state,
         "minMember": row.min_member,
         "ready": row.pods_bound,
@@ -58,6 +59,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "position": row.position,
         "createdAt": timestamp(row.created_at),
         "startedAt": timestamp(row.started_at),
+        "runDeadline": timestamp(row.run_deadline),
         "evictions": row.evictions,
         "rv": str(row.version),
     }
@@ -67,7 +69,7 @@ def _hold(row: PodGroup) -> dict[str, Any] | None:
     """Return the hold; None if there is none or it has ended, of which the cluster says nothing."""
     if not row.is_held or not Hold(row.hold_reason, row.hold_until).applies(timezone.now()):
         return None
-    return {"reason": row.hold_reason, "until": timestamp(row.hold_until)}
+    return {"reason": row.hold_reason, "until": timestamp(row.hold_until), "by": row.held_by}
 
 
 def is_preemptible(row: PodGroup) -> bool:

@@ -20,6 +20,8 @@ TEXTS = {
     "display-name": "displayName",
     "preempt-min-runtime": "preemptMinRuntime",
     "reclaim-min-runtime": "reclaimMinRuntime",
+    "max-run-time": "maxRunTime",
+    "requeue-delay": "requeueDelay",
 }
 KNOWN = (
     *(f"{bound}.{resource}" for bound in BOUNDS for resource in RESOURCES),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kube.keys import GPU_MODELS, USER_FAIRNESS
-from queues.tree.findings import Finding, shown
+from kube.keys import GPU_MODELS, MAX_RUN_TIME, REQUEUE_DELAY, USER_FAIRNESS
+from queues.tree.findings import Finding, duration_fault, shown
 from queues.tree.options import (
+    DURATIONS,
     REST_NAMES,
     annotation_of_models,
     option_annotations,
@@ -39,16 +40,20 @@ def _annotation(key: str, value: object) -> tuple[str, tuple[Finding, ...]]:
     if key == GPU_MODELS:
         models, faults = read_models(value)
         return (annotation_of_models(models) if models else ""), faults
-    if isinstance(value, bool):
-        return ("true" if value else ""), ()
     pointer = f"/{REST_NAMES[key]}"
+    if key in DURATIONS and isinstance(value, str):
+        fault = duration_fault(pointer, value) if value else None
+        return ("", (fault,)) if fault else (value, ())
+    if key == USER_FAIRNESS and isinstance(value, bool):
+        return ("true" if value else ""), ()
+    expected = "a duration" if key in DURATIONS else "true or false"
     return "", (
         Finding(
             pointer=pointer,
             code="type",
-            message=f"{pointer[1:]}: expected true or false, got {shown(value)}",
+            message=f"{pointer[1:]}: expected {expected}, got {shown(value)}",
             given=shown(value),
-            allowed="boolean",
+            allowed="string" if key in DURATIONS else "boolean",
         ),
     )
 
@@ -61,6 +66,10 @@ def flat_options(body: Mapping[str, Any]) -> dict[str, Any]:
         fields[f"/{REST_NAMES[USER_FAIRNESS]}"] = True
     if options.gpu_models:
         fields[f"/{REST_NAMES[GPU_MODELS]}"] = rest_models(options.gpu_models)
+    if options.max_run_time:
+        fields[f"/{REST_NAMES[MAX_RUN_TIME]}"] = options.max_run_time
+    if options.requeue_delay:
+        fields[f"/{REST_NAMES[REQUEUE_DELAY]}"] = options.requeue_delay
     return fields
 
 

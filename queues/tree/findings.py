@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from kube.values.durations import parse_duration
+
 SHOWN_LENGTH = 80
 
 
@@ -60,3 +62,21 @@ def is_clean(text: str) -> bool:
         return b"\x00" not in text.encode()
     except UnicodeEncodeError:
         return False
+
+
+def duration_fault(pointer: str, text: str) -> Finding | None:
+    """Return what is wrong with a duration; None if it is one of 0 or more."""
+    try:
+        is_fine = parse_duration(text) >= 0
+    except ValueError:
+        is_fine = False
+    if is_fine:
+        return None
+    return Finding(
+        pointer=pointer,
+        code="duration",
+        message=f"{pointer[1:]}: expected a duration >= 0 such as 90s, 5m or 1h30m,"
+        f" got '{shown(text)}'",
+        given=shown(text),
+        allowed="duration >= 0",
+    )

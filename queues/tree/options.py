@@ -12,12 +12,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.keys import GPU_MODELS, USER_FAIRNESS
+from kube.keys import GPU_MODELS, MAX_RUN_TIME, REQUEUE_DELAY, USER_FAIRNESS
 from kube.values.pointers import pointer_part
-from queues.tree.findings import Finding, is_clean, shown
+from queues.tree.findings import Finding, duration_fault, is_clean, shown
 
 #: Annotation -> name of the option in REST.
-REST_NAMES = {USER_FAIRNESS: "userFairness", GPU_MODELS: "gpuModels"}
+REST_NAMES = {
+    USER_FAIRNESS: "userFairness",
+    GPU_MODELS: "gpuModels",
+    MAX_RUN_TIME: "maxRunTime",
+    REQUEUE_DELAY: "requeueDelay",
+}
+#: Those that are durations, written as Go does.
+DURATIONS = (MAX_RUN_TIME, REQUEUE_DELAY)
 UNLIMITED = -1.0
 MAX_MODELS = 64
 MAX_MODEL_LENGTH = 253
@@ -41,10 +48,13 @@ class QueueOptions:
     ----------
     user_fairness : users who hold less of the queue go first in it
     gpu_models : GPU model, as the label of nodes names it -> its bounds
+    max_run_time, requeue_delay : durations, inherited by the queues below; empty if it states none
     """
 
     user_fairness: bool = False
     gpu_models: Mapping[str, ModelBounds] = field(default_factory=dict)
+    max_run_time: str = ""
+    requeue_delay: str = ""
 
 
 NO_OPTIONS = QueueOptions()
@@ -69,6 +79,8 @@ def read_options(annotations: object) -> tuple[QueueOptions, tuple[Finding, ...]
         QueueOptions(
             user_fairness=_flag(texts.get(USER_FAIRNESS, "false"), findings),
             gpu_models=_models(texts.get(GPU_MODELS, "{}"), findings),
+            max_run_time=_duration(MAX_RUN_TIME, texts, findings),
+            requeue_delay=_duration(REQUEUE_DELAY, texts, findings),
         ),
         tuple(findings),
     )
@@ -86,6 +98,15 @@ def _flag(text: str, findings: list[Finding]) -> bool:
             )
         )
     return text == "true"
+
+
+def _duration(key: str, texts: Mapping[str, str], findings: list[Finding]) -> str:
+    text = texts.get(key, "")
+    fault = duration_fault(f"/{REST_NAMES[key]}", text) if text else None
+    if fault is None:
+        return text
+    findings.append(fault)
+    return ""
 
 
 def _models(text: str, findings: list[Finding]) -> dict[str, ModelBounds]:

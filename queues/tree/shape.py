@@ -15,11 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.values.durations import parse_duration
-
 # Imported from here by those who read shapes.
 from queues.tree.findings import Finding as Finding
 from queues.tree.findings import Severity as Severity
+from queues.tree.findings import duration_fault
 from queues.tree.findings import is_clean as is_clean
 from queues.tree.findings import shown as shown
 from queues.tree.options import NO_OPTIONS, QueueOptions, read_options
@@ -184,24 +183,10 @@ def _priority(value: object, findings: list[Finding]) -> int | None:
 
 def _duration(value: object, pointer: str, findings: list[Finding]) -> str:
     text = _text(value, pointer, findings)
-    if not text:
-        return ""
-    try:
-        is_fine = parse_duration(text) >= 0
-    except ValueError:
-        is_fine = False
-    if is_fine:
+    fault = duration_fault(pointer, text) if text else None
+    if fault is None:
         return text
-    findings.append(
-        Finding(
-            pointer=pointer,
-            code="duration",
-            message=f"{pointer[1:]}: expected a duration >= 0 such as 90s, 5m or 1h30m,"
-            f" got '{shown(text)}'",
-            given=shown(text),
-            allowed="duration >= 0",
-        )
-    )
+    findings.append(fault)
     return ""
 
 

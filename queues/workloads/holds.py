@@ -58,7 +58,7 @@ def hold_of(annotations: Mapping[str, str]) -> Hold | None:
     return Hold(
         reason[:MAX_REASON_LENGTH],
         time_or_none(annotations.get(HOLD_UNTIL)),
-        annotations.get(HELD_BY, "")[:MAX_BY_LENGTH],
+        (annotations.get(HELD_BY) or "")[:MAX_BY_LENGTH],
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kube.keys import MAX_RUN_TIME, REQUEUE_DELAY
 from kube.values.durations import SECOND, format_duration, seconds_or_none
+from queues.tree.options import read_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +39,22 @@ NOTHING_STATED = StatedRunTime()
 
 
 def stated_run_time(annotations: Mapping[str, str]) -> StatedRunTime:
-    """Return what annotations state; a duration that cannot be read, or below 0, counts as not stated."""
+    """Return what the annotations of a workload state; a duration that cannot be read, or below 0, counts as not stated."""
     if MAX_RUN_TIME not in annotations and REQUEUE_DELAY not in annotations:
         return NOTHING_STATED
     return StatedRunTime(
         maximum_s=_seconds(annotations.get(MAX_RUN_TIME)),
         delay_s=_seconds(annotations.get(REQUEUE_DELAY)),
+    )
+
+
+def run_time_of_queue(annotations: Mapping[str, str]) -> StatedRunTime:
+    """Return what the options of a queue state."""
+    if MAX_RUN_TIME not in annotations and REQUEUE_DELAY not in annotations:
+        return NOTHING_STATED
+    options, _ = read_options(annotations)
+    return StatedRunTime(
+        maximum_s=_seconds(options.max_run_time), delay_s=_seconds(options.requeue_delay)
     )
 
 

@@ -22,6 +22,7 @@ from queues.workloads.run_times import (
     StatedRunTime,
     inherited,
     limit_of,
+    run_time_of_queue,
     stated_run_time,
 )
 from scheduler.load.build import Snapshot
@@ -133,7 +134,7 @@ def _limits_of_queues(snapshot: Snapshot) -> dict[str, StatedRunTime]:
     stated = {
         name: run_time
         for name, queue in snapshot.queues.items()
-        if (run_time := stated_run_time(queue.metadata.annotations)) is not NOTHING_STATED
+        if (run_time := run_time_of_queue(queue.metadata.annotations)) is not NOTHING_STATED
     }
     if not stated:
         return {}

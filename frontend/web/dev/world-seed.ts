@@ -75,6 +75,8 @@ export function seedQueues(etag: () => string): Map<string, Queue> {
       leaf: LEAVES.includes(name),
       preemptMinRuntime: null,
       reclaimMinRuntime: null,
+      maxRunTime: null,
+      requeueDelay: null,
       generation: 1,
       labels: {},
       totalWorkloads: 0,

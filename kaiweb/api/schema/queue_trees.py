@@ -33,6 +33,8 @@ class QueueTree(s.Serializer[object]):
     limit = WantedBounds(required=False)
     weight = Weights(required=False)
     labels = s.DictField(child=s.CharField(allow_null=True), required=False)
+    maxRunTime = s.CharField(required=False, allow_null=True)
+    requeueDelay = s.CharField(required=False, allow_null=True)
     children = Children(required=False)
 
 

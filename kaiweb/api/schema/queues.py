@@ -39,6 +39,8 @@ class Queue(s.Serializer[object]):
     problems = s.ListField(child=s.CharField())
     userFairness = s.BooleanField()
     gpuModels = ModelBounds()
+    maxRunTime = s.CharField(allow_null=True)
+    requeueDelay = s.CharField(allow_null=True)
     managedBy = s.CharField()
     labels = s.DictField(child=s.CharField())
     createdAt = s.DateTimeField()
@@ -58,6 +60,12 @@ class QueueWrite(s.Serializer[object]):
     labels = s.DictField(child=s.CharField(allow_null=True), required=False)
     userFairness = s.BooleanField(required=False, allow_null=True)
     gpuModels = WantedModelBounds(required=False)
+    maxRunTime = s.CharField(
+        required=False, allow_null=True, help_text="a duration; inherited by the queues below"
+    )
+    requeueDelay = s.CharField(
+        required=False, allow_null=True, help_text="a duration; inherited by the queues below"
+    )
 
 
 class QueueCreate(QueueWrite):

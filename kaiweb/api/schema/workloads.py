@@ -10,6 +10,9 @@ from kaiweb.api.schema.shared import AsOf, Page
 class HoldState(s.Serializer[object]):
     reason = s.CharField(allow_blank=True)
     until = s.DateTimeField(allow_null=True, help_text="null: until it is released")
+    by = s.CharField(
+        allow_blank=True, help_text="empty: a person; else what holds, e.g. max-run-time"
+    )
 
 
 class Workload(s.Serializer[object]):
@@ -22,6 +25,9 @@ class Workload(s.Serializer[object]):
     priorityClass = s.CharField()
     priority = s.IntegerField(allow_null=True)
     preemptible = s.BooleanField()
+    protectsMinimum = s.BooleanField(
+        help_text="semi-preemptible: only pods above the minimum may be evicted"
+    )
     state = s.ChoiceField(choices=["pending", "gated", "partial", "running", "finished", "failed"])
     minMember = s.IntegerField()
     ready = s.IntegerField()
@@ -39,6 +45,9 @@ class Workload(s.Serializer[object]):
     )
     createdAt = s.DateTimeField()
     startedAt = s.DateTimeField(allow_null=True)
+    runDeadline = s.DateTimeField(
+        allow_null=True, help_text="evicted then, because of its maximum run time; null: never"
+    )
     evictions = s.IntegerField()
     rv = s.CharField()
 

@@ -167,6 +167,8 @@ def _item(row: PodGroup, body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "namespace": row.namespace,
         "name": row.name,
-        "hold": {"reason": hold.reason, "until": timestamp(hold.until)} if hold else None,
+        "hold": {"reason": hold.reason, "until": timestamp(hold.until), "by": hold.by}
+        if hold
+        else None,
         "requeueBefore": timestamp(time_or_none(annotations.get(REQUEUE_BEFORE))),
     }

@@ -405,3 +405,21 @@ def test_an_option_of_the_wrong_kind_is_refused(client: APIClient, cluster: Fake
     response = patch(client, cluster, "physics", {"gpuModels": {"A100": {"quota": -3}}})
     assert (response.status_code, slug(response)) == (422, "validation")
     assert response.json()["errors"][0]["pointer"] == "/gpuModels/A100/quota"
+
+
+def test_the_maximum_run_time_of_a_queue_is_an_option(
+    client: APIClient, cluster: FakeGateway, sync: Callable[[], None]
+) -> None:
+    answer = patch(client, cluster, "physics", {"maxRunTime": "8h", "requeueDelay": "30m"})
+    assert answer.status_code == 200
+    annotations = cluster.raw(QUEUES, "physics")["metadata"]["annotations"]
+    assert annotations["kaiweb.dev/max-run-time"] == "8h"
+    sync()
+    shown = client.get(f"{URL}/physics").json()
+    assert (shown["maxRunTime"], shown["requeueDelay"]) == ("8h", "30m")
+    response = patch(client, cluster, "physics", {"maxRunTime": "soon"})
+    assert response.json()["errors"][0]["pointer"] == "/maxRunTime"
+    assert (
+        patch(client, cluster, "physics", {"maxRunTime": None}).json()["queue"]["maxRunTime"]
+        is None
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from queues.mirror.feed import Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.writer import Writer
 from queues.models import PodGroup, QuotaChange
-from queues.workloads.holds import Hold, annotations_of_hold
+from queues.workloads.holds import BY_MAX_RUN_TIME, Hold, annotations_of_hold
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import NOON
 from tests.queues.cluster_objects import a_group, a_pod, a_queue, listed, modified
@@ -53,7 +53,7 @@ def test_a_hold_is_written_answered_and_audited(client: APIClient, groups: FakeG
     until = (timezone.now() + timedelta(hours=2)).replace(microsecond=0)
     response = act(client, "hold", {"reason": "budget", "until": until.isoformat()})
     assert response.status_code == 200
-    assert response.json()["hold"] == {"reason": "budget", "until": until.isoformat().replace("+00:00", ".000Z")}  # fmt: skip
+    assert response.json()["hold"] == {"reason": "budget", "until": until.isoformat().replace("+00:00", ".000Z"), "by": ""}  # fmt: skip
     assert annotations(groups)["kaiweb.dev/hold"] == "budget"
     entry = client.get("/api/v1/audit?kind=workload").json()["items"][0]
     assert [entry[name] for name in ("action", "target", "queue", "state", "reason", "actor")] == [
@@ -71,10 +71,24 @@ def test_a_held_workload_says_so_in_list_and_explanation(
     marks = {name: value for name, value in held.items() if value is not None}
     show(modified(PODGROUPS, a_group("train", 2, queue="physics", annotations=marks)))
     item = client.get(URL).json()
-    assert item["hold"] == {"reason": "waits for the audit", "until": None}
+    assert item["hold"] == {"reason": "waits for the audit", "until": None, "by": ""}
     assert (item["reason"], item["reasonText"]) == ("Held", "Held by a person: waits for the audit")
     stages = {stage["stage"]: stage["state"] for stage in item["explain"]["stages"]}
     assert stages["grouped"] == "blocked"
+
+
+def test_the_wait_after_a_maximum_run_time_is_shown_as_such_and_can_be_released(
+    client: APIClient, groups: FakeGateway
+) -> None:
+    until = datetime(2126, 1, 1, tzinfo=UTC)
+    held = annotations_of_hold(Hold("ran for its maximum of 1h0m0s", until, BY_MAX_RUN_TIME))
+    marks = {**held, "kaiweb.dev/run-deadline": "2026-05-01T10:00:00Z"}
+    show(modified(PODGROUPS, a_group("train", 2, queue="physics", annotations=marks)))
+    item = client.get(URL).json()
+    assert item["hold"]["by"] == "max-run-time"
+    assert item["runDeadline"] == "2026-05-01T10:00:00.000Z"
+    assert item["reasonText"] == "Held until 2126-01-01T00:00:00Z: ran for its maximum of 1h0m0s"
+    assert act(client, "release").json()["hold"] is None
 
 
 def test_a_hold_that_has_ended_is_shown_nowhere(client: APIClient, groups: FakeGateway) -> None:
@@ -103,7 +117,7 @@ def test_a_workload_whose_pods_nobody_creates_again_is_not_requeued(
 
 def test_a_dry_run_writes_neither_cluster_nor_audit(client: APIClient, groups: FakeGateway) -> None:
     response = act(client, "hold", {"reason": "x"}, "?dryRun=true")
-    assert response.json()["hold"] == {"reason": "x", "until": None}
+    assert response.json()["hold"] == {"reason": "x", "until": None, "by": ""}
     assert annotations(groups) == {}
     assert not QuotaChange.objects.exists()
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from kube.keys import GPU_MODELS, USER_FAIRNESS
+from kube.keys import GPU_MODELS, MAX_RUN_TIME, REQUEUE_DELAY, USER_FAIRNESS
 from queues.editing import edits
 from queues.editing.bodies import patch_between
 from queues.editing.tags import tag_of_body
 from queues.tree import hierarchy
-from queues.tree.options import ModelBounds, read_options
+from queues.tree.options import NO_OPTIONS, ModelBounds, read_options
 from queues.tree.shape import QueueShape, read_queue, shapes_of
 
 
@@ -39,6 +39,8 @@ def test_options_are_read_from_annotations() -> None:
     ("key", "text", "pointer"),
     [
         (USER_FAIRNESS, "yes", "/userFairness"),
+        (MAX_RUN_TIME, "8 hours", "/maxRunTime"),
+        (REQUEUE_DELAY, "-5m", "/requeueDelay"),
         (GPU_MODELS, "{", "/gpuModels"),
         (GPU_MODELS, "[" * 100_000, "/gpuModels"),
         (GPU_MODELS, "[]", "/gpuModels"),
@@ -52,7 +54,7 @@ def test_options_are_read_from_annotations() -> None:
 )
 def test_what_cannot_be_read_is_a_finding_and_counts_as_absent(key, text, pointer) -> None:
     options, findings = read_options({key: text})
-    assert (options.user_fairness, options.gpu_models) == (False, {})
+    assert options == NO_OPTIONS
     assert [finding.pointer for finding in findings] == [pointer]
 
 
@@ -81,6 +83,17 @@ def test_an_edit_sets_options_and_its_inverse_removes_them() -> None:
     assert patch_between(after, back) == {
         "metadata": {"annotations": {USER_FAIRNESS: None, GPU_MODELS: None}}
     }
+
+
+def test_durations_are_options_as_people_write_them() -> None:
+    after, faults = edits.apply(body(), {"maxRunTime": "8h", "requeueDelay": "30m"})
+    assert faults == ()
+    assert after["metadata"]["annotations"] == {MAX_RUN_TIME: "8h", REQUEUE_DELAY: "30m"}
+    assert [(d.pointer, d.after) for d in edits.differences(body(), after)] == [
+        ("/maxRunTime", "8h"),
+        ("/requeueDelay", "30m"),
+    ]
+    assert [fault.pointer for fault in edits.apply(body(), {"maxRunTime": 8})[1]] == ["/maxRunTime"]
 
 
 def test_a_replacement_drops_options_it_does_not_name_and_keeps_other_annotations() -> None:

@@ -17,13 +17,19 @@ from queues.workloads.holds import (
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("hold", [Hold("budget"), Hold(""), Hold("night", NOON)])
+@pytest.mark.parametrize(
+    "hold", [Hold("budget"), Hold(""), Hold("night", NOON), Hold("ran", NOON, "max-run-time")]
+)
 def test_a_hold_is_read_as_it_was_written(hold: Hold) -> None:
     assert hold_of(annotations_of_hold(hold)) == hold
 
 
-def test_a_release_removes_both_annotations() -> None:
-    assert annotations_of_hold(None) == {"kaiweb.dev/hold": None, "kaiweb.dev/hold-until": None}
+def test_a_release_removes_all_annotations() -> None:
+    assert annotations_of_hold(None) == {
+        "kaiweb.dev/hold": None,
+        "kaiweb.dev/hold-until": None,
+        "kaiweb.dev/held-by": None,
+    }
     assert hold_of({"kaiweb.dev/hold-until": "2026-11-29T12:00:00Z"}) is None
 
 

@@ -49,18 +49,24 @@ export const WORKLOAD = {
   kind: "Kind",
   queue: "Queue",
   priority: "Priority",
-  priorityText: (priority: string, isPreemptible: boolean) =>
-    `${priority}, ${isPreemptible ? "preemptible" : "non-preemptible"}`,
+  priorityText: (priority: string, isPreemptible: boolean, protectsMinimum: boolean) =>
+    `${priority}, ${preemptibility(isPreemptible, protectsMinimum)}`,
   gpus: "GPUs",
   gpuText: (gpu: number, kind: string) => (kind === "none" ? "none" : `${gpus(gpu)} (${kind})`),
   members: "Ready / minimum / pods",
   age: "Age",
   started: "Started",
   ago: "{time} ago",
+  runDeadline: "Must end by",
   evictions: "Evictions",
   podGroup: "Pod group",
   none: "none",
 } as const;
+
+function preemptibility(isPreemptible: boolean, protectsMinimum: boolean): string {
+  if (protectsMinimum) return "preemptible above its minimum";
+  return isPreemptible ? "preemptible" : "non-preemptible";
+}
 
 export const POD_TABLE = {
   title: "Pods",

@@ -85,6 +85,8 @@ export type QueuePatch = {
   readonly parent?: string | null;
   readonly preemptMinRuntime?: string | null;
   readonly reclaimMinRuntime?: string | null;
+  readonly maxRunTime?: string | null;
+  readonly requeueDelay?: string | null;
   readonly priority?: number | null;
   readonly quota?: Nulls<Queue["quota"]>;
   readonly limit?: Nulls<Queue["limit"]>;

@@ -19,6 +19,7 @@ ASSUMPTIONS = (
     "No workload arrives or ends by itself, and no node is added by an autoscaler.",
     "A pod that starts runs by the next cycle; an evicted pod is gone and pending again by then.",
     "Past usage is not taken into account.",
+    "Maximum run times end no run.",
 )
 
 Json = dict[str, Any]

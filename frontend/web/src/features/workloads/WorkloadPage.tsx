@@ -1,5 +1,6 @@
 import { Link, useParams } from "react-router";
 import { WORKLOAD_ACTIONS } from "../../i18n/actions.ts";
+import { dateTime } from "../../i18n/numbers.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { kindIn, WORKLOAD } from "../../i18n/workloads.ts";
 import { useSingle } from "../../live/react.tsx";
@@ -72,6 +73,7 @@ export function WorkloadPage() {
           {WORKLOAD.priorityText(
             row.priorityClass || String(row.priority ?? NONE),
             row.preemptible,
+            row.protectsMinimum,
           )}
         </Fact>
         <Fact name={WORKLOAD.gpus}>{WORKLOAD.gpuText(row.gpu, row.gpuKind)}</Fact>
@@ -85,6 +87,9 @@ export function WorkloadPage() {
           <Fact name={WORKLOAD.started}>
             <RichText text={WORKLOAD.ago} parts={{ time: <Elapsed since={row.startedAt} /> }} />
           </Fact>
+        )}
+        {row.runDeadline !== null && (
+          <Fact name={WORKLOAD.runDeadline}>{dateTime(row.runDeadline)}</Fact>
         )}
         <Fact name={WORKLOAD.evictions}>{row.evictions}</Fact>
         <Fact name={WORKLOAD.podGroup}>

@@ -4,7 +4,7 @@ import { actionsFor, holdEnd } from "./actions.ts";
 
 it.each([
   [{ state: "pending" }, ["hold"]],
-  [{ state: "pending", hold: { reason: "budget", until: null } }, ["release"]],
+  [{ state: "pending", hold: { reason: "budget", until: null, by: "" } }, ["release"]],
   [{ state: "running" }, ["hold", "requeue"]],
   [{ state: "running", kind: "Pod" }, ["hold"]],
   [{ state: "pending", reason: "BindFailing" }, ["hold", "retry-bind"]],

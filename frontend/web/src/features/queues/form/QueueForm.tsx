@@ -124,6 +124,8 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         {field("/priority")}
         {field("/preemptMinRuntime")}
         {field("/reclaimMinRuntime")}
+        {field("/maxRunTime")}
+        {field("/requeueDelay")}
         {field("/labels")}
         {field("/userFairness")}
         {field("/gpuModels")}
