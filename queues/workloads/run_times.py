@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from kube.keys import MAX_RUN_TIME, REQUEUE_DELAY
 from kube.values.durations import SECOND, format_duration, seconds_or_none
-from queues.tree.options import read_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,23 +38,15 @@ NOTHING_STATED = StatedRunTime()
 
 
 def stated_run_time(annotations: Mapping[str, str]) -> StatedRunTime:
-    """Return what the annotations of a workload state; a duration that cannot be read, or below 0, counts as not stated."""
-    if MAX_RUN_TIME not in annotations and REQUEUE_DELAY not in annotations:
-        return NOTHING_STATED
-    return StatedRunTime(
-        maximum_s=_seconds(annotations.get(MAX_RUN_TIME)),
-        delay_s=_seconds(annotations.get(REQUEUE_DELAY)),
-    )
+    """Return what the annotations of a workload state."""
+    return read_run_time(annotations.get(MAX_RUN_TIME), annotations.get(REQUEUE_DELAY))
 
 
-def run_time_of_queue(annotations: Mapping[str, str]) -> StatedRunTime:
-    """Return what the options of a queue state."""
-    if MAX_RUN_TIME not in annotations and REQUEUE_DELAY not in annotations:
+def read_run_time(maximum: str | None, delay: str | None) -> StatedRunTime:
+    """Return what two texts state; a duration that cannot be read, or below 0, counts as not stated."""
+    if not maximum and not delay:
         return NOTHING_STATED
-    options, _ = read_options(annotations)
-    return StatedRunTime(
-        maximum_s=_seconds(options.max_run_time), delay_s=_seconds(options.requeue_delay)
-    )
+    return StatedRunTime(maximum_s=_seconds(maximum), delay_s=_seconds(delay))
 
 
 def _seconds(text: str | None) -> float | None:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kube.keys import LAST_START, MAX_RUN_TIME, POD_GROUP, RUN_DEADLINE
+from kube.keys import LAST_START, MAX_RUN_TIME, POD_GROUP, REQUEUE_DELAY, RUN_DEADLINE
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
 from kube.values.times import format_time, time_or_none
+from queues.tree.options import read_options
 from queues.workloads.holds import BY_MAX_RUN_TIME, Hold, annotations_of_hold, hold_of
 from queues.workloads.run_times import (
     NOTHING_STATED,
@@ -22,7 +24,7 @@ from queues.workloads.run_times import (
     StatedRunTime,
     inherited,
     limit_of,
-    run_time_of_queue,
+    read_run_time,
     stated_run_time,
 )
 from scheduler.load.build import Snapshot
@@ -134,13 +136,21 @@ def _limits_of_queues(snapshot: Snapshot) -> dict[str, StatedRunTime]:
     stated = {
         name: run_time
         for name, queue in snapshot.queues.items()
-        if (run_time := run_time_of_queue(queue.metadata.annotations)) is not NOTHING_STATED
+        if (run_time := _run_time_of(queue)) is not NOTHING_STATED
     }
     if not stated:
         return {}
     parent_of = {name: queue.spec.parent_queue for name, queue in snapshot.queues.items()}
     of_queue = {name: inherited(name, parent_of, stated) for name in parent_of}
     return {name: limit for name, limit in of_queue.items() if limit != NOTHING_STATED}
+
+
+def _run_time_of(queue: Queue) -> StatedRunTime:
+    annotations = queue.metadata.annotations
+    if MAX_RUN_TIME not in annotations and REQUEUE_DELAY not in annotations:
+        return NOTHING_STATED  # the case of nearly all queues, in every cycle
+    options, _ = read_options(annotations)
+    return read_run_time(options.max_run_time, options.requeue_delay)
 
 
 def _running_pods(
