@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -12,15 +13,30 @@ from rest_framework.views import APIView
 
 from kaiweb.api import database_wait
 from kaiweb.api.errors import Problem, bad_parameter
+from kaiweb.items.visibility import EVERYTHING, Visibility, visibility_of
 from queues.access.rights import READ, Rights, rights_of
-from queues.models import ApiToken
+from queues.errors import UnknownQueueError
+from queues.models import ApiToken, PodGroup, Queue
 from queues.tree.shape import shown
 
 M = TypeVar("M", bound=Model)
-RIGHTS = "_kaiweb_rights"
+RIGHTS, VISIBILITY = "_kaiweb_rights", "_kaiweb_visibility"
 
 # Long enough for lists of names, and within the limits of every database for patterns and statements.
 MAX_PARAMETER_LENGTH = 4096
+
+
+class Shows(Enum):
+    """How a view keeps to what a caller may see.
+
+    QUEUE and WORKLOAD: the address names one, which is looked at before the view is called. ITSELF: the view leaves
+    out what may not be seen, or has nothing of the kind.
+    """
+
+    NOTHING = "nothing"
+    QUEUE = "queue"
+    WORKLOAD = "workload"
+    ITSELF = "itself"
 
 
 class View(APIView):
@@ -33,6 +49,8 @@ class View(APIView):
 
     accepts: ClassVar[Mapping[str, Sequence[str]]] = {}
     repeatable: ClassVar[frozenset[str]] = frozenset()
+    #: What a caller sees of it who may see only some queues. A new view shows nothing to them until it says how.
+    shows: ClassVar[Shows] = Shows.NOTHING
     #: Whether a token needs the scope `read` for safe methods.
     needs_read: ClassVar[bool] = True
     has_short_waits = False
@@ -46,6 +64,8 @@ class View(APIView):
             self.has_short_waits = True
         super().initial(request, *args, **kwargs)
         _check_scope(request, needs_read=self.needs_read)
+        if seen(request).is_partial:
+            _check_visible(request, self.shows, kwargs)
         _check_texts(request)
         allowed = self.accepts.get((request.method or "").lower(), ())
         _check_names(request, allowed, self.repeatable)
@@ -67,6 +87,27 @@ def _check_scope(request: Request, *, needs_read: bool) -> None:
         raise Problem("forbidden", "you have no role; an admin can give you one")
     if not rights.may_read:
         raise Problem("forbidden", f"reading needs a token with the scope '{READ}'")
+
+
+def _check_visible(request: Request, shows: Shows, address: Mapping[str, Any]) -> None:
+    """Refuse what the caller may not see as if it did not exist."""
+    visibility = seen(request)
+    if shows is Shows.NOTHING:
+        raise Problem("forbidden", "this is not shown to callers who see only some queues")
+    if shows is Shows.QUEUE:
+        name = address.get("name") or address["root"]
+        if is_hidden(request, name):
+            raise UnknownQueueError(name)
+    elif shows is Shows.WORKLOAD:
+        key = f"{address['namespace']}/{address['name']}"
+        queue = PodGroup.objects.filter(key=key).values_list("queue", flat=True).first()
+        if queue is None or not visibility.shows(queue):
+            raise Problem("not-found", f"workload '{key}' does not exist")
+
+
+def is_hidden(request: Request, queue: str) -> bool:
+    """Return whether there is a queue of this name that the caller may not see."""
+    return not seen(request).shows(queue) and Queue.objects.filter(name=queue).exists()
 
 
 def _check_texts(request: Request) -> None:
@@ -111,6 +152,15 @@ def caller(request: Request) -> Rights:
         rights = rights_of(request.user, token)
         setattr(request, RIGHTS, rights)
     return rights
+
+
+def seen(request: Request) -> Visibility:
+    """Return what the caller may see, read once for a request."""
+    visibility: Visibility | None = getattr(request, VISIBILITY, None)
+    if visibility is None:
+        visibility = visibility_of(caller(request)) if request.user.is_authenticated else EVERYTHING
+        setattr(request, VISIBILITY, visibility)
+    return visibility
 
 
 def flag(request: Request, name: str) -> bool:

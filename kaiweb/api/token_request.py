@@ -11,6 +11,7 @@ from django.conf import settings
 from django.utils.dateparse import parse_datetime
 
 from kaiweb.api.errors import Problem
+from kaiweb.items.visibility import EVERYTHING, Visibility
 from queues.access.rights import READ, SCOPES
 from queues.models import Queue
 from queues.tree.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
@@ -29,8 +30,10 @@ class TokenRequest:
     expires_at: datetime | None
 
 
-def read_token_request(data: object, now: datetime) -> TokenRequest:
-    """Return the request.
+def read_token_request(
+    data: object, now: datetime, visibility: Visibility = EVERYTHING
+) -> TokenRequest:
+    """Return the request; its subtree must be a queue that the caller may see.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def read_token_request(data: object, now: datetime) -> TokenRequest:
     ]
     name, scopes = data.get("name"), data.get("scopes", [READ])
     subtree, end = data.get("subtree"), data.get("expiresAt")
-    faults += [*_name_faults(name), *_scope_faults(scopes), *_subtree_faults(subtree)]
+    faults += [*_name_faults(name), *_scope_faults(scopes), *_subtree_faults(subtree, visibility)]
     latest = _latest(now)
     expires_at, end_faults = (latest, []) if end is None else _end(end, now, latest)
     faults += end_faults
@@ -97,11 +100,12 @@ def _scope_faults(value: Any) -> Iterator[Finding]:
             )
 
 
-def _subtree_faults(value: Any) -> Iterator[Finding]:
+def _subtree_faults(value: Any, visibility: Visibility) -> Iterator[Finding]:
     if value is None:
         return
     is_name = isinstance(value, str) and len(value) <= NAME_LENGTH and NAME_PATTERN.fullmatch(value)
-    if not is_name or not Queue.objects.filter(name=value).exists():
+    is_known = is_name and visibility.shows(value) and Queue.objects.filter(name=value).exists()
+    if not is_known:
         yield _fault("/subtree", "unknown-queue", "the name of a queue", value)
 
 

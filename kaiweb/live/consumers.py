@@ -12,6 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 
 import orjson
 from channels.db import database_sync_to_async
@@ -21,6 +22,7 @@ from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
 from kaiweb.items.amounts import timestamp
+from kaiweb.items.visibility import EVERYTHING, visibility_of
 from kaiweb.live import sockets
 from kaiweb.live.access import Client, authenticate
 from kaiweb.live.frames import as_of, read_missed, read_snapshot
@@ -61,6 +63,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._subscriptions: dict[str, Subscription] = {}
         self._client: Client | None = None
         self._fingerprint = ""
+        self._visibility = EVERYTHING
         self._is_hidden = False
         self._has_pending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -78,6 +81,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return
         self._counted_for = rights.username
         self._fingerprint = rights.fingerprint
+        self._visibility = await database_sync_to_async(visibility_of)(rights)
         await self.accept(PROTOCOL)
         SOCKETS.inc()
         await hub().join(self)
@@ -190,7 +194,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         except TopicError as error:
             await self._problem(name, "validation", str(error))
             return
-        subscription = Subscription(id=name, topic=topic)
+        subscription = Subscription(id=name, topic=replace(topic, visibility=self._visibility))
         self._subscriptions[name] = subscription
         resume = frame.get("resume")
         if isinstance(resume, dict):
@@ -266,9 +270,11 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             if rights is None or not rights.may_read:
                 await self.close(NO_LOGIN)
                 return
-            if rights.fingerprint != self._fingerprint:
-                self._fingerprint = rights.fingerprint
+            visibility = await database_sync_to_async(visibility_of)(rights)
+            if (rights.fingerprint, visibility) != (self._fingerprint, self._visibility):
+                self._fingerprint, self._visibility = rights.fingerprint, visibility
                 for subscription in tuple(self._subscriptions.values()):
+                    subscription.topic = replace(subscription.topic, visibility=visibility)
                     await self._reset(subscription, Reset.RIGHTS)
 
     async def _problem(self, name: str | None, slug: str, detail: str) -> None:

@@ -80,6 +80,10 @@ def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Callable[[It
     """Return the changes since `seq` and the filter of the topic, or why the client needs a snapshot."""
     if epoch != live.epoch():
         return Reset.EPOCH
+    if topic.visibility.is_partial:
+        return (
+            Reset.RIGHTS
+        )  # which keys the client held is not known, and the names of others must not be told
     if not live.reaches_back_to(seq):
         return Reset.GAP
     changes: list[LogEntry] = []

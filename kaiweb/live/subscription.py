@@ -109,7 +109,7 @@ class Subscription:
         deleted_keys: list[str] = []
         for key, item in self._pending.items():
             if item is not None and self.admits(item):
-                updates.append({"k": key, "set": item, "unset": []})
+                updates.append({"k": key, "set": self.topic.shown(item), "unset": []})
                 if self.visible is not None:
                     self.visible.add(key)
             elif self._was_visible(key):

@@ -12,9 +12,11 @@ from typing import Any
 
 from kaiweb.items.cluster import KEY as CLUSTER_KEY
 from kaiweb.items.cluster import cluster_item
+from kaiweb.items.masks import masked_cluster, masked_node, masked_workload
 from kaiweb.items.nodes import node_items
 from kaiweb.items.queues import queue_items
 from kaiweb.items.sessions import session_items
+from kaiweb.items.visibility import EVERYTHING, Visibility
 from kaiweb.items.workloads import detail_items, workload_items
 from queues import selectors
 from queues.tree import hierarchy
@@ -70,6 +72,14 @@ FAMILIES: Mapping[str, Family] = {
         Family(SESSIONS, "session", session_items, lambda item: str(item["id"])),
     )
 }
+#: Family -> the field with the queue that decides who sees an item; the others show no workloads, or mask them.
+QUEUE_OF = {"queues": "name", "workloads": "queue", DETAILS: "queue"}
+#: Family -> how its items are masked for clients that see only some queues.
+MASKS: Mapping[str, Callable[[Mapping[str, Any], Visibility], Item]] = {
+    CLUSTER: masked_cluster,
+    "nodes": masked_node,
+    DETAILS: masked_workload,
+}
 # topic with a key -> the family that serves it
 SINGLES = {"queue": "queues", "node": "nodes", DETAILS: DETAILS}
 PARAMETERS: Mapping[str, frozenset[str]] = {
@@ -91,23 +101,35 @@ class Topic:
     family: Family
     key: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
+    visibility: Visibility = EVERYTHING
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.params)
+        return bool(self.params) or self.visibility.is_partial
+
+    def shown(self, item: Item) -> Item:
+        """Return the item as the client may see it."""
+        mask = MASKS.get(self.family.name)
+        return mask(item, self.visibility) if mask and self.visibility.is_partial else item
 
     def snapshot(self) -> list[Item]:
         """Read all items that this topic shows now, each with its key as `k`."""
         keys = [self.key] if self.key else None
         admits = self.filter()
         return [
-            {"k": self.family.key_of(item), **item}
+            {"k": self.family.key_of(item), **self.shown(item)}
             for item in self.family.read(keys)
             if admits(item)
         ]
 
     def filter(self) -> Callable[[Item], bool]:
-        """Return the predicate of the parameters; reads the queue tree if they name a subtree."""
+        """Return the predicate of the parameters and of what the client may see; reads the queue tree if needed."""
+        admits, queue_of = self._filter(), QUEUE_OF.get(self.family.name)
+        if queue_of is None or not self.visibility.is_partial:
+            return admits
+        return lambda item: self.visibility.shows(item[queue_of]) and admits(item)
+
+    def _filter(self) -> Callable[[Item], bool]:
         if not self.params:
             return lambda _item: True
         allowed: dict[str, Collection[str]] = {

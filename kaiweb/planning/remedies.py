@@ -8,6 +8,7 @@ from typing import Any
 
 from kaiweb.items.amounts import rounded
 from kaiweb.items.explanation import newest_reasons
+from kaiweb.items.visibility import EVERYTHING, Visibility
 from kaiweb.models import Simulation, SimulationState
 from kube.keys import NVIDIA_GPU
 from kube.values.quantity import parse_quantity
@@ -123,16 +124,22 @@ def _another_node(row: PodGroup) -> Iterator[Candidate]:
 
 
 def verified(
-    row: PodGroup, run: Callable[[Mapping[str, Any]], Simulation]
+    row: PodGroup,
+    run: Callable[[Mapping[str, Any]], Simulation],
+    visibility: Visibility = EVERYTHING,
 ) -> Sequence[dict[str, Any]]:
     """Return the candidates with which the workload starts in a simulation, and does not without.
 
     Parameters
     ----------
     run : question -> its simulation, finished or not in time
+    visibility : candidates that edit other queues are left out
     """
     items = []
     for candidate in candidates(row):
+        edited = [edit["name"] for edit in candidate.question.get("queues", ())]
+        if not all(visibility.shows(name) for name in edited):
+            continue
         simulation = run({**candidate.question, "cycles": CYCLES})
         if simulation.state != SimulationState.DONE:
             continue

@@ -30,6 +30,8 @@ KAIWEB_DEMO = env.flag("DEMO", True)
 # own cluster is never written to by accident.
 KAIWEB_KUBECONFIG = env.text("KAIWEB_KUBECONFIG", str(KAIWEB_HOME / "kubeconfig"))
 KAIWEB_DEPLOY = Path(env.text("KAIWEB_DEPLOY", str(deploy_folder())))
+# Who may read what: "all" for every log-in, or "granted": the subtrees of the own role bindings.
+KAIWEB_READING = env.choice("KAIWEB_READING", "ALL", ("ALL", "GRANTED")).lower()
 # Days after which an API token expires at the latest; 0: it may be valid forever.
 KAIWEB_TOKEN_MAX_DAYS = env.number("KAIWEB_TOKEN_MAX_DAYS", 365)
 # History and usage: hourly and daily sums are kept this long; prices are per GPU-hour and model.

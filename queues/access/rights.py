@@ -3,7 +3,8 @@
 Every user with a role may read, and a local account has at least the role of a viewer; a token needs the scope `read`,
 or `admin`, which includes all others. Editors may
 change queues strictly below the queue of their binding (everywhere if it names none); admins may do everything.
-A token has at most the rights of its owner, narrowed by its scopes and subtree.
+A token has at most the rights of its owner, narrowed by its scopes and subtree. With `KAIWEB_READING=granted` reading
+needs a role too, and ends at its subtree (`kaiweb.items.visibility`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
 from queues.models import ApiToken, ExternalIdentity, Role
@@ -22,6 +24,7 @@ QUEUES_WRITE = "queues:write"
 WORKLOADS_WRITE = "workloads:write"
 SIMULATE = "simulate"
 ADMIN = "admin"
+READING_GRANTED = "granted"
 SCOPES = (READ, QUEUES_WRITE, WORKLOADS_WRITE, SIMULATE, ADMIN)
 
 
@@ -43,6 +46,8 @@ class Rights:
     grants: tuple[Grant, ...]
     scopes: frozenset[str] = frozenset(SCOPES)
     token_subtree: str = ""
+    #: Whether reading is limited to the subtrees of the grants (the setting KAIWEB_READING).
+    reads_only_granted: bool = False
 
     @property
     def is_admin(self) -> bool:
@@ -110,8 +115,17 @@ class Rights:
             sorted((grant.role, grant.subtree) for grant in self.grants),
             sorted(self.scopes),
             self.token_subtree,
+            self.reads_only_granted,
         )
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    @property
+    def seen_subtrees(self) -> list[str] | None:
+        """Return the subtrees that this caller may read; None for everything."""
+        subtrees = {grant.subtree for grant in self.grants}
+        if not self.reads_only_granted or ("" in subtrees and not self.token_subtree):
+            return None
+        return [self.token_subtree] if self.token_subtree else sorted(subtrees)
 
     def as_me(self) -> dict[str, Any]:
         """Return the body of `GET /api/v1/me`."""
@@ -123,6 +137,7 @@ class Rights:
             "roles": [
                 {"role": grant.role, "subtree": grant.subtree or None} for grant in self.grants
             ],
+            "seesOnly": self.seen_subtrees,
             "rights": {
                 "editQueues": self.may_write_queues,
                 "actOnWorkloads": self.may_write_workloads,
@@ -141,7 +156,8 @@ def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = N
     grants = [Grant(binding.role, binding.subtree) for binding in bindings]
     if user.is_superuser:
         grants.insert(0, Grant(Role.ADMIN))
-    if not grants and not ExternalIdentity.objects.filter(user=user).exists():
+    reads_only_granted = settings.KAIWEB_READING == READING_GRANTED
+    if not (grants or reads_only_granted or ExternalIdentity.objects.filter(user=user).exists()):
         # A local account may read. One of the identity provider needs a role for anything.
         grants.append(Grant(Role.VIEWER))
     return Rights(
@@ -151,4 +167,5 @@ def rights_of(user: AbstractBaseUser | AnonymousUser, token: ApiToken | None = N
         grants=tuple(grants),
         scopes=frozenset(token.scopes) if token else frozenset(SCOPES),
         token_subtree=token.subtree if token else "",
+        reads_only_granted=reads_only_granted,
     )

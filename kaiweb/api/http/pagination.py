@@ -5,6 +5,7 @@ The cursor is opaque to clients; it holds the sort value and the key of the last
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from kaiweb.api.base import seen
 from kaiweb.api.errors import bad_parameter
 from kaiweb.api.http import cursors
 from kaiweb.items.amounts import timestamp
@@ -64,7 +66,7 @@ def answer(
     cursor = request.query_params.get("cursor")
     if cursor:
         page = page.filter(_after(cursor, order, rows, sorting))
-    tag = f'W/"{live.epoch()}-{live.position()}"'
+    tag = f'W/"{live.epoch()}-{live.position()}{_view_of(request)}"'
     if request.headers.get("If-None-Match") == tag:
         return Response(status=304, headers={"ETag": tag})
     selected = list(page[: limit + 1])
@@ -78,6 +80,14 @@ def answer(
     if body["next"]:
         headers["Link"] = f'<{_next_url(request, body["next"])}>; rel="next"'
     return Response(body, headers=headers)
+
+
+def _view_of(request: Request) -> str:
+    """Return what tells the lists of callers apart who see only some queues."""
+    queues = seen(request).queues
+    if queues is None:
+        return ""
+    return f"-{hashlib.sha256(','.join(sorted(queues)).encode()).hexdigest()[:12]}"
 
 
 def limit_of(request: Request) -> int:

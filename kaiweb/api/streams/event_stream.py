@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -21,6 +22,7 @@ from prometheus_client import Gauge
 
 from kaiweb.api.errors import MEDIA_TYPE, Problem
 from kaiweb.api.streams.inner import App, Receive, Scope, Send, call, until_disconnect
+from kaiweb.items.visibility import EVERYTHING, Visibility
 from kaiweb.live import sockets
 from kaiweb.live.frames import read_missed, read_snapshot
 from kaiweb.live.hub import hub
@@ -75,7 +77,9 @@ class _Stream:
         self._welcome = welcome
         self._epoch = ""
         topic = topic_of(scope["query_string"].decode("latin-1"))
-        self._subscription = Subscription(id="1", topic=topic)
+        queues = welcome["queues"]
+        visibility = EVERYTHING if queues is None else Visibility(frozenset(queues))
+        self._subscription = Subscription(id="1", topic=replace(topic, visibility=visibility))
         self._has_pending = asyncio.Event()
 
     # The hub calls these three.

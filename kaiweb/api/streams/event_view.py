@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, flag
+from kaiweb.api.base import Shows, View, caller, flag, seen
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.http.renderers import EventStreamRenderer
@@ -22,6 +22,7 @@ FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "root", "poo
 class Events(View):
     """A topic of the live protocol."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": ("topic", *FILTERS)}
     renderer_classes = (EventStreamRenderer,)
 
@@ -38,4 +39,11 @@ class Events(View):
         except TopicError as error:
             raise Problem("bad-request", str(error)) from error
         rights = caller(request)
-        return Response({"caller": rights.username, "rights": rights.fingerprint})
+        queues = seen(request).queues
+        return Response(
+            {
+                "caller": rights.username,
+                "rights": rights.fingerprint,
+                "queues": None if queues is None else sorted(queues),
+            }
+        )

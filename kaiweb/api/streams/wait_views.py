@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api.base import View
+from kaiweb.api.base import Shows, View
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import queues as queue_schema
@@ -30,6 +30,7 @@ MAX_GENERATION = 2**63 - 1
 class WorkloadWait(View):
     """Wait for a workload."""
 
+    shows = Shows.WORKLOAD
     accepts: ClassVar = {"get": ("for", "timeout")}
 
     @extend_schema(
@@ -66,6 +67,7 @@ class WorkloadWait(View):
 class QueueWait(View):
     """Wait until an edit of a queue is shown."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"get": ("generation", "timeout")}
 
     @extend_schema(

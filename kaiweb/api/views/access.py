@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, flag, row_with_number
+from kaiweb.api.base import Shows, View, caller, flag, row_with_number, seen
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.idempotency import refuse_key
@@ -37,6 +37,7 @@ def owner(request: Request) -> User:
 class Tokens(View):
     """The tokens of the caller, for admins those of all users."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": ("all",)}
 
     @extend_schema(
@@ -63,7 +64,7 @@ class Tokens(View):
         """Make a token; the answer is the only place where its secret is shown."""
         refuse_key(request)
         user, now = owner(request), timezone.now()
-        token_request = read_token_request(request.data, now)
+        token_request = read_token_request(request.data, now, seen(request))
         with transaction.atomic():
             row, secret = tokens.create(
                 user=user,
@@ -79,6 +80,8 @@ class Tokens(View):
 
 class TokenDetail(View):
     """One token."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(operation_id="revokeToken", responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -99,6 +102,8 @@ class TokenDetail(View):
 
 class Tickets(View):
     """Permits for the live socket."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(operation_id="createLiveTicket", request=None, responses={201: schema.Ticket})
     def post(self, request: Request) -> Response:

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, filtered, row_with_number
+from kaiweb.api.base import Shows, View, filtered, row_with_number
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import access as schema
@@ -47,6 +47,7 @@ class _NewBinding(Struct, frozen=True, kw_only=True):
 class Users(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"post": ("reason",)}
 
     @extend_schema(operation_id="listUsers", responses=schema.UserList)
@@ -82,6 +83,7 @@ class Users(View):
 class UserDetail(View):
     """One user."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"patch": ("reason",)}
 
     @extend_schema(operation_id="getUser", responses=schema.User)
@@ -109,6 +111,7 @@ class UserDetail(View):
 class RoleBindings(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": ("username", "subtree"), "post": ("reason",)}
     repeatable: ClassVar = frozenset({"username", "subtree"})
 
@@ -139,6 +142,7 @@ class RoleBindings(View):
 class RoleBindingDetail(View):
     """One role binding."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"delete": ("reason",)}
 
     @extend_schema(

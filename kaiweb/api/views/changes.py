@@ -16,15 +16,18 @@ from rest_framework.response import Response
 
 from kaiweb import request_id
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, caller, row_with_number
+from kaiweb.api.base import Shows, View, caller, row_with_number, seen
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import changes as schema
 from kaiweb.api.views.simulations import start_simulation
+from kaiweb.api.visible_changes import visible_changes
+from kaiweb.items.visibility import Visibility
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
 from kaiweb.planning import change_sets, drains
 from kaiweb.planning.change_sets import Caller
+from kaiweb.planning.hidden_names import refuse_hidden_edits
 from kaiweb.planning.plan import Body
 from queues.access.rights import Rights, rights_of
 from queues.cluster import gateway
@@ -57,6 +60,7 @@ class _Apply(Struct, frozen=True, kw_only=True):
 class Changes(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": pagination.PARAMETERS}
 
     @extend_schema(
@@ -64,9 +68,11 @@ class Changes(View):
     )
     def get(self, request: Request) -> Response:
         """List change sets, newest first."""
-        rows = ChangeSet.objects.select_related("author", "decided_by")
         return pagination.answer(
-            request, rows, SORTING, lambda page: [change_summary(row) for row in page]
+            request,
+            visible_changes(request),
+            SORTING,
+            lambda page: [change_summary(row) for row in page],
         )
 
     @extend_schema(
@@ -87,7 +93,7 @@ class Changes(View):
         now = timezone.now()
         row = ChangeSet(author=_user(request), created_at=now, changed_at=now, title="")
         queues = change_sets.live_queues(gateway())
-        _store(row, draft, queues)
+        _store(row, draft, queues, seen(request))
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
         return Response(change_item(row, queues), status=201, headers=headers)
 
@@ -95,10 +101,12 @@ class Changes(View):
 class ChangeDetail(View):
     """One change set."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="getChange", responses=schema.Change)
     def get(self, request: Request, pk: int) -> Response:
         """Return the change set, with what it would change now, or the steps that were made."""
-        return Response(change_item(_find(pk), change_sets.live_queues(gateway())))
+        return Response(change_item(_find(request, pk), change_sets.live_queues(gateway())))
 
     @extend_schema(operation_id="patchChange", request=schema.ChangeWrite, responses=schema.Change)
     def patch(self, request: Request, pk: int) -> Response:
@@ -107,7 +115,7 @@ class ChangeDetail(View):
         draft = read_body(request.data, _Draft)
         change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
         queues = change_sets.live_queues(gateway())
-        _store(row, draft, queues)
+        _store(row, draft, queues, seen(request))
         return Response(change_item(row, queues))
 
     @extend_schema(operation_id="deleteChange", responses={204: None})
@@ -122,13 +130,15 @@ class ChangeDetail(View):
 class ChangePreview(View):
     """What the scheduler would do after the change."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="previewChange", request=None, responses={200: schema.Change})
     def post(self, request: Request, pk: int) -> Response:
         """Simulate two cycles after the change, without what is drained; `preview` names the simulation.
 
         The change set keeps it, for `:apply`, only if the caller may edit the change set.
         """
-        row = _find(pk)
+        row = _find(request, pk)
         plan = change_sets.plan_of(row, change_sets.live_queues(gateway()), timezone.now())
         question = change_sets.preview_question(row, drains.drain_of(plan))
         row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
@@ -139,6 +149,8 @@ class ChangePreview(View):
 
 class ChangeRequest(View):
     """Ask for approval."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(operation_id="requestChange", request=None, responses=schema.Change)
     def post(self, request: Request, pk: int) -> Response:
@@ -151,6 +163,8 @@ class ChangeRequest(View):
 class ChangeApprove(View):
     """Approve a request."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="approveChange", request=None, responses=schema.Change)
     def post(self, request: Request, pk: int) -> Response:
         """Let the author apply the change with the rights of the admin who approves it."""
@@ -160,6 +174,8 @@ class ChangeApprove(View):
 class ChangeReject(View):
     """Reject a request."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="rejectChange", request=None, responses=schema.Change)
     def post(self, request: Request, pk: int) -> Response:
         """Give the change back to its author."""
@@ -168,6 +184,8 @@ class ChangeReject(View):
 
 class ChangeApply(View):
     """Make the change."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(operation_id="applyChange", request=schema.ApplyRequest, responses=schema.Change)
     def post(self, request: Request, pk: int) -> Response:
@@ -200,12 +218,14 @@ class ChangeApply(View):
 class ChangeRevert(View):
     """Undo an applied change."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="revertChange", request=None, responses={201: schema.Change})
     def post(self, request: Request, pk: int) -> Response:
         """Create the draft that undoes it, to be previewed and applied like any other."""
         _require_write(request)
         queues = change_sets.live_queues(gateway())
-        row = change_sets.reverse(_find(pk), _user(request).pk, timezone.now(), queues)
+        row = change_sets.reverse(_find(request, pk), _user(request).pk, timezone.now(), queues)
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
         return Response(change_item(row, queues), status=201, headers=headers)
 
@@ -215,8 +235,8 @@ def _user(request: Request) -> User:
     return request.user
 
 
-def _find(pk: int) -> ChangeSet:
-    row = row_with_number(ChangeSet.objects.select_related("author", "decided_by"), pk)
+def _find(request: Request, pk: int) -> ChangeSet:
+    row = row_with_number(visible_changes(request), pk)
     if row is None:
         raise Problem("not-found", f"change set {pk} does not exist")
     return row
@@ -224,7 +244,7 @@ def _find(pk: int) -> ChangeSet:
 
 def _own(request: Request, pk: int) -> ChangeSet:
     """Return a change set that the caller may change: its own, or any as an admin."""
-    row = _find(pk)
+    row = _find(request, pk)
     _require_write(request)
     if not _may_change(request, row):
         raise Problem("forbidden", "the change set of another user needs the right 'admin'")
@@ -249,8 +269,9 @@ def _require_write(request: Request) -> None:
         raise Problem("forbidden", "change sets need the right 'edit' on some queue")
 
 
-def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body]) -> None:
+def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body], visibility: Visibility) -> None:
     if draft.edits is not None:
+        refuse_hidden_edits(draft.edits, visibility)
         names = [edit.name for edit in draft.edits]
         if len(set(names)) < len(names):
             raise Problem("validation", "edits: expected at most one edit of each queue")
@@ -265,7 +286,7 @@ def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body]) -> None:
 
 
 def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
-    row = _find(pk)
+    row = _find(request, pk)
     if not caller(request).is_admin:
         raise Problem("forbidden", "deciding on a change needs the right 'admin'")
     change_sets.move_to(row, state, (ChangeSetState.REQUESTED,), timezone.now())

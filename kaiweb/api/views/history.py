@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
@@ -9,15 +10,15 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, words
+from kaiweb.api.base import Shows, View, caller, seen, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import parameters, periods, tables
 from kaiweb.api.schema import usage as schema
 from kaiweb.items.amounts import rounded
+from kaiweb.items.visibility import use_visibility_of
 from kaiweb.usage import events, series
 from kaiweb.usage.models import QueueDay
 from kaiweb.usage.ranges import Range
-from kaiweb.usage.visible import visible_queues
 from queues import selectors
 from queues.tree import hierarchy
 from queues.tree.shape import shown
@@ -36,26 +37,26 @@ def as_tables(answer: Any) -> dict[Any, Any]:
 
 def seen_queue(request: Request, tree: hierarchy.Tree, name: str) -> str:
     """Return the name of a queue whose use the caller may see, or refuse."""
-    if name not in tree:
+    if name not in tree or not seen(request).shows(name):
         raise Problem("not-found", f"queue '{shown(name)}' does not exist")
-    visible = visible_queues(caller(request), tree)
-    if visible is not None and name not in visible:
+    if not use_visibility_of(caller(request), lambda: tree).shows(name):
         raise Problem("forbidden", f"you may not see the use of queue '{name}'")
     return name
 
 
-def counted_queues(request: Request, tree: hierarchy.Tree) -> set[str] | None:
+def counted_queues(request: Request, tree: hierarchy.Tree) -> Collection[str] | None:
     """Return the queues whose work counts: those of the parameter `queue` with all below; None for all."""
     names = words(request, "queue")
     if not names:
-        return visible_queues(caller(request), tree)
-    seen = [seen_queue(request, tree, name) for name in names]
-    return set().union(*(hierarchy.subtree(tree, name) for name in seen))
+        return use_visibility_of(caller(request), lambda: tree).queues
+    roots = [seen_queue(request, tree, name) for name in names]
+    return set().union(*(hierarchy.subtree(tree, root) for root in roots))
 
 
 class QueuesHistory(View):
     """Several queues in one answer: what sparklines and comparisons need."""
 
+    shows = Shows.ITSELF
     renderer_classes = tables.RENDERERS
     accepts: ClassVar = {"get": (*periods.PARAMETERS, "queue", "fields", "format")}
     repeatable: ClassVar = frozenset({"queue", "fields"})
@@ -104,6 +105,7 @@ def _series_rows(answer: dict[str, Any], columns: list[str]) -> list[dict[str, A
 class QueueHistory(View):
     """One queue."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"get": periods.PARAMETERS}
 
     @extend_schema(
@@ -147,6 +149,7 @@ def _seconds(value: float | None) -> float | None:
 class UsageHistory(View):
     """GPU-hours of each step."""
 
+    shows = Shows.ITSELF
     renderer_classes = tables.RENDERERS
     accepts: ClassVar = {"get": (*periods.PARAMETERS, "queue", "format")}
     repeatable: ClassVar = frozenset({"queue"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.utils import timezone
@@ -10,13 +11,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, filtered, words
+from kaiweb.api.base import Shows, View, caller, filtered, seen, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import details
 from kaiweb.api.schema import nodes as schema
 from kaiweb.api.writes import write_request
 from kaiweb.items import nodes as items
+from kaiweb.items.masks import masked_node
 from kaiweb.items.workloads import failed_binds
 from kube.keys import BINDS_RESET_AT
 from kube.values.times import format_time
@@ -35,6 +37,7 @@ STATES = ("free", "whole", "shared", "reserved", "unhealthy")
 class Nodes(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "pool", "model", "q")}
     repeatable: ClassVar = frozenset({"pool", "model"})
 
@@ -47,11 +50,13 @@ class Nodes(View):
         rows = filtered(request, rows, ("pool", "model"))
         if request.query_params.get("q"):
             rows = rows.filter(name__icontains=request.query_params["q"])
-        return pagination.answer(request, rows, SORTING, items.items_of)
+        return pagination.answer(request, rows, SORTING, lambda page: _items(request, page))
 
 
 class NodeDetail(View):
     """One node."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(operation_id="getNode", responses=schema.NodeDetail)
     def get(self, request: Request, name: str) -> Response:
@@ -59,13 +64,14 @@ class NodeDetail(View):
         row = Node.objects.filter(name=name).first()
         if row is None:
             raise Problem("not-found", f"node '{name}' does not exist")
-        item = {**items.items_of([row])[0], "labels": row.labels}
+        item = {**_items(request, [row])[0], "labels": row.labels}
         return Response(item, headers={"ETag": f'W/"{row.version}"'})
 
 
 class NodePods(View):
     """The pods of one node."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": ()}
 
     @extend_schema(operation_id="listNodePods", responses=details.NodePodList)
@@ -73,7 +79,14 @@ class NodePods(View):
         """List the pods on the node that have not finished, those with most GPUs first."""
         if not Node.objects.filter(name=name).exists():
             raise Problem("not-found", f"node '{name}' does not exist")
-        return Response({"items": items.pods_of(name)})
+        visibility = seen(request)
+        pods = [pod for pod in items.pods_of(name) if visibility.shows(pod["queue"])]
+        return Response({"items": pods})
+
+
+def _items(request: Request, rows: Sequence[Node]) -> list[dict[str, Any]]:
+    visibility = seen(request)
+    return [masked_node(item, visibility) for item in items.items_of(rows)]
 
 
 class RetryBinds(View):
@@ -125,6 +138,7 @@ def _require_rights(request: Request, groups: list[PodGroup]) -> None:
 class Gpus(View):
     """All devices, flat."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "node", "model", "state")}
     repeatable: ClassVar = frozenset({"node", "model", "state"})
 
@@ -146,7 +160,7 @@ class Gpus(View):
         def cells(page: Any) -> list[dict[str, Any]]:
             return [
                 {"node": node["name"], "model": node["model"], **cell}
-                for node in items.items_of(page)
+                for node in _items(request, page)
                 for cell in node["devices"]
                 if not states or cell["state"] in states
             ]

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, flag
+from kaiweb.api.base import Shows, View, flag
 from kaiweb.api.change_items import finding_entries, plan_entries, refuse_errors
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import parameters
@@ -47,6 +47,7 @@ class _Intended:
 class QueueTree(View):
     """A queue and all queues below it."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"put": ACCEPTED}
 
     @extend_schema(operation_id="getQueueTree", responses=schema.QueueTree)

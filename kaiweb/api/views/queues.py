@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, caller, flag
+from kaiweb.api.base import Shows, View, caller, flag, seen
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
@@ -45,6 +45,7 @@ MIRROR_WAIT_S = 0.6
 class Queues(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "q", "parent", "root"), "post": WRITE}
 
     @extend_schema(
@@ -52,7 +53,7 @@ class Queues(View):
     )
     def get(self, request: Request) -> Response:
         """List queues; `root` names the subtree, `parent` the direct parent, `q` part of a name."""
-        rows = Queue.objects.all()
+        rows = seen(request).rows(Queue.objects.all(), "name")
         filters = request.query_params
         if "parent" in filters:
             rows = rows.filter(parent=filters["parent"])
@@ -86,6 +87,7 @@ class Queues(View):
 class QueueDetail(View):
     """One queue."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {
         "put": (*WRITE, "fieldManager", "force"),
         "patch": WRITE,

@@ -6,20 +6,23 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from django.db.models import Count, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api.base import View, filtered, row_with_number, words
+from kaiweb.api.base import Shows, View, filtered, row_with_number, seen, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import scheduling as schema
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.cluster import cluster_item
+from kaiweb.items.masks import masked_cluster, masked_eviction
 from kaiweb.items.sessions import eviction_item, session_item
+from kaiweb.items.visibility import Visibility
+from queues.models import Pod, PodGroup
 from scheduler.models import EvictionRecord, SessionRecord
 
 PERIOD = ("from", "to")
@@ -31,6 +34,7 @@ EVICTION_COLUMNS = {
     "workload": "workload",
     "evictor": "evictor",
 }
+EVICTOR_FILTERS = frozenset({"evictor", "evictorQueue"})
 EVICTIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
 SESSIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
 BIND_REQUESTS = pagination.Sorting(
@@ -41,6 +45,7 @@ BIND_REQUESTS = pagination.Sorting(
 class Sessions(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "shard")}
     repeatable: ClassVar = frozenset({"shard"})
 
@@ -63,18 +68,25 @@ class Sessions(View):
 class SessionDetail(View):
     """One session."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="getSession", responses=schema.SessionDetail)
     def get(self, request: Request, pk: int) -> Response:
         """Return what the session did, with what it decided about each workload."""
         row = row_with_number(SessionRecord.objects.all(), pk)
         if row is None:
             raise Problem("not-found", f"session {pk} does not exist (any more)")
-        return Response({**session_item(row), "decisions": row.decisions})
+        visibility = seen(request)
+        decisions = [masked_eviction(entry, visibility) for entry in row.decisions]
+        if visibility.is_partial:
+            decisions = [entry for entry in decisions if entry["queue"]]
+        return Response({**session_item(row), "decisions": decisions})
 
 
 class Evictions(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, *PERIOD, *EVICTION_COLUMNS)}
     repeatable: ClassVar = frozenset(EVICTION_COLUMNS)
 
@@ -86,18 +98,22 @@ class Evictions(View):
     def get(self, request: Request) -> Response:
         """List evictions of a span of time, newest first."""
         start, end = _period(request)
-        rows = EvictionRecord.objects.filter(at__gte=start, at__lt=end)
+        visibility = seen(request)
+        rows = visibility.rows(EvictionRecord.objects.filter(at__gte=start, at__lt=end))
+        if EVICTOR_FILTERS & set(request.query_params):
+            rows = visibility.rows(rows, "evictor_queue")
         return pagination.answer(
             request,
             filtered(request, rows, EVICTION_COLUMNS),
             EVICTIONS,
-            lambda page: [eviction_item(row) for row in page],
+            lambda page: [masked_eviction(eviction_item(row), visibility) for row in page],
         )
 
 
 class EvictionMatrix(View):
     """Who evicted from whom."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": PERIOD}
 
     @extend_schema(
@@ -108,8 +124,9 @@ class EvictionMatrix(View):
     def get(self, request: Request) -> Response:
         """Return evictions summed by the two queues and the rule."""
         start, end = _period(request)
+        visibility = seen(request)
         rows = (
-            EvictionRecord.objects.filter(at__gte=start, at__lt=end)
+            visibility.rows(EvictionRecord.objects.filter(at__gte=start, at__lt=end))
             .values("queue", "evictor_queue", "rule")
             .annotate(evictions=Count("id"), all_pods=Sum("pods"), gpus=Sum("gpu"))
             .order_by("queue", "evictor_queue", "rule")
@@ -117,13 +134,14 @@ class EvictionMatrix(View):
         items = [
             {
                 "queue": row["queue"],
-                "evictorQueue": row["evictor_queue"],
+                "evictorQueue": evictor if visibility.shows(evictor) else "",
                 "rule": row["rule"],
                 "evictions": row["evictions"],
                 "pods": row["all_pods"],
                 "gpu": rounded(row["gpus"]),
             }
             for row in rows
+            for evictor in (row["evictor_queue"],)
         ]
         return Response({"start": timestamp(start), "end": timestamp(end), "items": items})
 
@@ -142,6 +160,7 @@ def _period(request: Request) -> tuple[datetime, datetime]:
 class BindRequests(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, "namespace", "phase", "node")}
     repeatable: ClassVar = frozenset({"namespace", "phase", "node"})
 
@@ -152,8 +171,20 @@ class BindRequests(View):
     )
     def get(self, request: Request) -> Response:
         """List the decisions that are being carried out or have failed."""
-        rows = filtered(request, BindRequest.objects.all(), ("namespace", "phase", "node"))
+        rows = _visible_requests(seen(request))
+        rows = filtered(request, rows, ("namespace", "phase", "node"))
         return pagination.answer(request, rows, BIND_REQUESTS, _bind_request_items)
+
+
+def _visible_requests(visibility: Visibility) -> QuerySet[BindRequest]:
+    """Return the bind requests of pods whose queue may be seen: that of the pod group, or by the label of a lone pod."""
+    rows = BindRequest.objects.all()
+    if not visibility.is_partial:
+        return rows
+    groups = visibility.rows(PodGroup.objects.all()).values("key")
+    lone = visibility.rows(Pod.objects.filter(group=""))
+    pods = Pod.objects.filter(Q(group__in=groups) | Q(key__in=lone.values("key")))
+    return rows.filter(pod__in=pods.values("key"))
 
 
 def _bind_request_items(rows: Sequence[BindRequest]) -> list[dict[str, Any]]:
@@ -177,7 +208,10 @@ def _bind_request_items(rows: Sequence[BindRequest]) -> list[dict[str, Any]]:
 class Cluster(View):
     """The overview."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="getCluster", responses=schema.Cluster)
     def get(self, request: Request) -> Response:
         """Return GPUs, nodes, workloads, who starves and who borrows."""
-        return Response({**cluster_item(), "asOf": pagination.as_of()})
+        item = masked_cluster(cluster_item(), seen(request))
+        return Response({**item, "asOf": pagination.as_of()})

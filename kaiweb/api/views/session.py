@@ -11,7 +11,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller
+from kaiweb.api.base import Shows, View, caller
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import access as schema
 from queues import live
@@ -23,6 +23,7 @@ NAMED_ADMINS = 5
 class Me(View):
     """The caller's effective rights."""
 
+    shows = Shows.ITSELF
     needs_read = False
 
     @extend_schema(operation_id="getMe", responses=schema.Me)
@@ -46,6 +47,7 @@ def _admin_names() -> list[str]:
 class Version(View):
     """What is running."""
 
+    shows = Shows.ITSELF
     needs_read = False
 
     @extend_schema(operation_id="getVersion", responses=schema.Version)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -14,14 +15,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, caller, row_with_number
+from kaiweb.api.base import Shows, View, caller, row_with_number, seen
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import simulations as schema
+from kaiweb.api.visible_changes import visible_changes
 from kaiweb.items.amounts import timestamp
+from kaiweb.items.masks import masked_answer
+from kaiweb.items.visibility import EVERYTHING, Visibility
 from kaiweb.models import Simulation
 from kaiweb.planning import simulations
+from kaiweb.planning.hidden_names import refuse_hidden_names
 from queues.access.rights import SIMULATE
 from queues.tree.shape import shown
 from scheduler.tools.simulate.what_if.question import read_question
@@ -42,6 +47,7 @@ CHECK_FIELDS = ("manifests", "workload", "shard", "cycles")
 class Simulations(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": pagination.PARAMETERS}
 
     @extend_schema(
@@ -51,7 +57,7 @@ class Simulations(View):
     )
     def get(self, request: Request) -> Response:
         """List simulations of the last seven days, newest first."""
-        rows = Simulation.objects.select_related("author").defer("question", "answer")
+        rows = _visible(request).defer("question", "answer")
         return pagination.answer(
             request, rows, SORTING, lambda page: [_summary(row) for row in page]
         )
@@ -70,6 +76,8 @@ class Simulations(View):
 
 class CheckWorkload(View):
     """One question about one workload."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(
         operation_id="checkWorkload",
@@ -97,15 +105,17 @@ class CheckWorkload(View):
 class SimulationDetail(View):
     """One simulation."""
 
+    shows = Shows.ITSELF
+
     @extend_schema(operation_id="getSimulation", responses=schema.Simulation)
     def get(self, request: Request, pk: int) -> Response:
         """Return the question, and the answer once it is there."""
-        return Response(simulation_item(_find(pk)))
+        return Response(simulation_item(_find(request, pk), seen(request)))
 
     @extend_schema(operation_id="deleteSimulation", responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
         """Delete it; only its author and admins may."""
-        row = _find(pk)
+        row = _find(request, pk)
         if row.author != request.user and not caller(request).is_admin:
             raise Problem(
                 "forbidden", "deleting a simulation of another user needs the right 'admin'"
@@ -114,8 +124,17 @@ class SimulationDetail(View):
         return Response(status=204)
 
 
-def _find(pk: int) -> Simulation:
-    row = row_with_number(Simulation.objects.select_related("author"), pk)
+def _visible(request: Request) -> QuerySet[Simulation]:
+    """Return all simulations; for callers who see only some queues, their own and the previews of visible changes."""
+    rows = Simulation.objects.select_related("author")
+    if not seen(request).is_partial:
+        return rows
+    previews = visible_changes(request).values("preview")
+    return rows.filter(Q(author=request.user) | Q(pk__in=previews))
+
+
+def _find(request: Request, pk: int) -> Simulation:
+    row = row_with_number(_visible(request), pk)
     if row is None:
         raise Problem("not-found", f"simulation {pk} does not exist (any more)")
     return row
@@ -132,6 +151,7 @@ def start_simulation(request: Request, body: object, wait_s: int) -> Simulation:
         raise Problem("forbidden", f"simulating needs a token with the scope '{SIMULATE}'")
     assert isinstance(request.user, User)
     question = read_question(body)
+    refuse_hidden_names(question, seen(request))
     try:
         row = simulations.request_simulation(question, request.user, timezone.now())
     except simulations.TooManySimulationsError as error:
@@ -139,7 +159,7 @@ def start_simulation(request: Request, body: object, wait_s: int) -> Simulation:
     except simulations.NoWorkerError as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
     wait_until(lambda: _is_finished(row.pk), timeout_s=wait_s)
-    return _find(row.pk)
+    return Simulation.objects.select_related("author").get(pk=row.pk)
 
 
 def _start(request: Request, body: object, wait_s: int) -> Response:
@@ -148,7 +168,8 @@ def _start(request: Request, body: object, wait_s: int) -> Response:
     headers = {"Location": f"/api/v1/simulations/{row.pk}"}
     if not is_finished:
         headers["Retry-After"] = "1"
-    return Response(simulation_item(row), status=200 if is_finished else 202, headers=headers)
+    item = simulation_item(row, seen(request))
+    return Response(item, status=200 if is_finished else 202, headers=headers)
 
 
 def _is_finished(pk: int) -> bool:
@@ -160,9 +181,10 @@ def _wait_s(request: Request) -> int:
     return min(MAX_WAIT_S, int(match[1])) if match else 0
 
 
-def simulation_item(row: Simulation) -> dict[str, Any]:
-    """Return a simulation with its question and answer."""
-    return {**_summary(row), "question": row.question, "answer": row.answer or None}
+def simulation_item(row: Simulation, visibility: Visibility = EVERYTHING) -> dict[str, Any]:
+    """Return a simulation with its question, and its answer as the caller may see it."""
+    answer = masked_answer(row.answer, visibility) or None
+    return {**_summary(row), "question": row.question, "answer": answer}
 
 
 def _summary(row: Simulation) -> dict[str, Any]:

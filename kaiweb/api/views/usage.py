@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View
+from kaiweb.api.base import Shows, View
 from kaiweb.api.errors import bad_parameter
 from kaiweb.api.http import cursors, pagination, parameters, periods, tables
 from kaiweb.api.schema import usage as schema
@@ -33,6 +33,7 @@ PARAMETERS = (*pagination.PARAMETERS, *periods.PARAMETERS, "format")
 class UsageReport(View):
     """The whole cluster, or some queues with all below them."""
 
+    shows = Shows.ITSELF
     renderer_classes = tables.RENDERERS
     accepts: ClassVar = {"get": (*PARAMETERS, "by", "queue")}
     repeatable: ClassVar = frozenset({"queue"})
@@ -51,6 +52,7 @@ class UsageReport(View):
 class QueueUsage(View):
     """One queue and all queues below it."""
 
+    shows = Shows.QUEUE
     renderer_classes = tables.RENDERERS
     accepts: ClassVar = {"get": PARAMETERS}
 

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import View, caller
+from kaiweb.api.base import Shows, View, caller
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import workloads as schema
@@ -51,6 +51,7 @@ class _BodyWithEnd(_Body, frozen=True, kw_only=True):
 class Hold(View):
     """Keep waiting pods from starting."""
 
+    shows = Shows.WORKLOAD
     accepts: ClassVar = {"post": ("dryRun",)}
 
     @extend_schema(
@@ -71,6 +72,7 @@ class Hold(View):
 class Release(View):
     """End a hold."""
 
+    shows = Shows.WORKLOAD
     accepts: ClassVar = {"post": ("dryRun",)}
 
     @extend_schema(
@@ -90,6 +92,7 @@ class Release(View):
 class Requeue(View):
     """Evict and wait again."""
 
+    shows = Shows.WORKLOAD
     accepts: ClassVar = {"post": ("dryRun",)}
 
     @extend_schema(
@@ -116,6 +119,8 @@ class Requeue(View):
 
 class RetryBind(View):
     """Another attempt for pods whose bind failed."""
+
+    shows = Shows.WORKLOAD
 
     @extend_schema(operation_id="retryWorkloadBind", request=None, responses={204: None})
     def post(self, request: Request, namespace: str, name: str) -> Response:

@@ -12,12 +12,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller, flag, words
+from kaiweb.api.base import Shows, View, caller, flag, seen, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import workloads as schema
 from kaiweb.api.views.simulations import start_simulation
 from kaiweb.items.explanation import explain
+from kaiweb.items.masks import masked_explanation, masked_workload
 from kaiweb.items.workloads import detail_items, pod_items, workload_item
 from kaiweb.models import Simulation
 from kaiweb.planning import remedies
@@ -41,6 +42,7 @@ FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner")
 class Workloads(View):
     """The collection."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": (*pagination.PARAMETERS, *FILTERS)}
     repeatable: ClassVar = frozenset({"queue", "state", "reason", "namespace", "owner"})
 
@@ -59,7 +61,7 @@ class Workloads(View):
 
 def filtered(request: Request) -> QuerySet[PodGroup]:
     """Return the pod groups that the filters let through."""
-    rows = PodGroup.objects.all()
+    rows = seen(request).rows(PodGroup.objects.all())
     queues = set(words(request, "queue"))
     if queues:
         if flag(request, "subtree"):
@@ -92,6 +94,7 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
 class WaitingOrder(View):
     """The order in which the scheduler serves pending workloads."""
 
+    shows = Shows.ITSELF
     accepts: ClassVar = {"get": ("pool",)}
 
     @extend_schema(
@@ -99,12 +102,13 @@ class WaitingOrder(View):
     )
     def get(self, request: Request) -> Response:
         """Return who waits for room, next one first."""
-        return _in_order(request, PodGroup.objects.all())
+        return _in_order(request, seen(request).rows(PodGroup.objects.all()))
 
 
 class QueueWaitingOrder(View):
     """The same order for one queue and the queues below it."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"get": ("pool",)}
 
     @extend_schema(
@@ -131,17 +135,20 @@ def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
 class WorkloadDetail(View):
     """One workload."""
 
+    shows = Shows.WORKLOAD
+
     @extend_schema(operation_id="getWorkload", responses=schema.WorkloadDetail)
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return the workload with its pods and its explanation."""
         row = find(namespace, name)
-        item = detail_items([row.key])[0]
+        item = masked_workload(detail_items([row.key])[0], seen(request))
         return Response(item, headers={"ETag": f'W/"{row.version}"'})
 
 
 class WorkloadExplain(View):
     """Why it waits."""
 
+    shows = Shows.WORKLOAD
     accepts: ClassVar = {"get": ("verify",)}
 
     @extend_schema(
@@ -152,7 +159,8 @@ class WorkloadExplain(View):
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return the dominant reason, its evidence and the stages; with `verify` also what would unblock it."""
         row = find(namespace, name)
-        answer = {**explain(row), "state": row.state, "asOf": pagination.as_of()}
+        explanation = masked_explanation(explain(row), seen(request))
+        answer = {**explanation, "state": row.state, "asOf": pagination.as_of()}
         if flag(request, "verify"):
             answer["unblocks"] = _unblocks(request, row)
         return Response(answer)
@@ -162,7 +170,11 @@ def _unblocks(request: Request, row: PodGroup) -> Sequence[dict[str, Any]]:
     """Return what lets the workload start, as simulations have shown; cached for a minute."""
     if not caller(request).may_simulate:
         raise Problem("forbidden", f"verify needs a token with the scope '{SIMULATE}'")
+    visibility = seen(request)
     key = f"unblocks:{row.uid}:{row.version}:{row.reason_code}"
+    if visibility.is_partial:
+        # The simulations behind the answer are shown to their author only.
+        key += f":{caller(request).fingerprint}"
     items: Sequence[dict[str, Any]] | None = cache.get(key)
     if items is not None:
         return items
@@ -172,13 +184,15 @@ def _unblocks(request: Request, row: PodGroup) -> Sequence[dict[str, Any]]:
         left_s = max(0, round(deadline - time.monotonic()))
         return start_simulation(request, question, left_s)
 
-    items = remedies.verified(row, run)
+    items = remedies.verified(row, run, visibility)
     cache.set(key, items, UNBLOCKS_CACHED_S)
     return items
 
 
 class WorkloadPods(View):
     """Its pods."""
+
+    shows = Shows.WORKLOAD
 
     @extend_schema(operation_id="listWorkloadPods", responses=schema.PodList)
     def get(self, request: Request, namespace: str, name: str) -> Response:

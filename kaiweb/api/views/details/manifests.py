@@ -12,7 +12,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, flag
+from kaiweb.api.base import Shows, View, flag
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.http.renderers import OrjsonRenderer
@@ -78,6 +78,8 @@ class _Manifest(View):
 class QueueManifest(_Manifest):
     """A queue."""
 
+    shows = Shows.QUEUE
+
     @extend_schema(
         operation_id="getQueueYaml", parameters=[parameters.MANAGED_FIELDS], responses=ANSWERS
     )
@@ -90,6 +92,8 @@ class QueueManifest(_Manifest):
 
 class NodeManifest(_Manifest):
     """A node."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(
         operation_id="getNodeYaml", parameters=[parameters.MANAGED_FIELDS], responses=ANSWERS
@@ -104,6 +108,8 @@ class NodeManifest(_Manifest):
 class WorkloadManifest(_Manifest):
     """A workload."""
 
+    shows = Shows.WORKLOAD
+
     @extend_schema(
         operation_id="getWorkloadYaml", parameters=[parameters.MANAGED_FIELDS], responses=ANSWERS
     )
@@ -117,6 +123,7 @@ class WorkloadManifest(_Manifest):
 class WorkloadEvents(View):
     """What happened to a workload."""
 
+    shows = Shows.WORKLOAD
     accepts: ClassVar = {"get": ()}
 
     @extend_schema(operation_id="listWorkloadEvents", responses=schema.EventList)

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View, caller
+from kaiweb.api.base import Shows, View, caller
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import details as schema
 from kaiweb.items.shares import share_item
@@ -40,6 +40,7 @@ class QueueShareSteps(View):
 class QueueAccess(View):
     """Who may edit a queue."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"get": ()}
 
     @extend_schema(operation_id="getQueueAccess", responses=schema.QueueAccess)

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import View
+from kaiweb.api.base import Shows, View
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import details as schema
 from kaiweb.items.topologies import topology_item
@@ -21,6 +21,8 @@ from queues.tree.shape import shown
 
 class Topologies(View):
     """The collection."""
+
+    shows = Shows.ITSELF
 
     @extend_schema(operation_id="listTopologies", responses=schema.TopologyList)
     def get(self, request: Request) -> Response:

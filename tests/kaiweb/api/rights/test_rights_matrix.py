@@ -66,7 +66,7 @@ def clients(users: dict[str, User]) -> dict[str, APIClient]:
     return clients
 
 
-def _send(client: APIClient, operation: str, call: Call) -> int:
+def send(client: APIClient, operation: str, call: Call) -> int:
     method, path = ROUTES[operation]
     address = path.format(**call.path) + call.query
     response: Any = client.generic(
@@ -108,7 +108,7 @@ def _status(client: APIClient, operation: str, world: World) -> int:
     status = 0
     try:
         with transaction.atomic():
-            status = _send(client, operation, OPERATIONS[operation].call(world))
+            status = send(client, operation, OPERATIONS[operation].call(world))
             raise _UndoneError
     except _UndoneError:
         return status
