@@ -18,6 +18,7 @@ function user(roles: Me["roles"], editQueues = true): Me {
     kind: "session",
     isAdmin: false,
     roles,
+    seesOnly: null,
     rights: {
       editQueues,
       adminQueues: false,

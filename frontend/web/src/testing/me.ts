@@ -7,6 +7,7 @@ export function adminMe(): Me {
     kind: "session",
     isAdmin: true,
     roles: [{ role: "admin", subtree: null }],
+    seesOnly: null,
     rights: {
       editQueues: true,
       actOnWorkloads: true,
@@ -24,6 +25,7 @@ export function editorMe(subtree: string): Me {
     kind: "session",
     isAdmin: false,
     roles: [{ role: "editor", subtree }],
+    seesOnly: null,
     rights: {
       editQueues: true,
       actOnWorkloads: true,
