@@ -139,6 +139,9 @@ def _web_variables(spec: ConfigSpec) -> dict[str, str]:
         "KAIWEB_GPU_SHARING": _digit(admission.gpu_sharing),
         "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": _digit(admission.block_nvidia_visible_devices),
         "KAIWEB_HAMI_CORE": _digit(hami.enabled if hami is not None else None),
+        "KAIWEB_ADMIT_PODS": _off_digit(admission.service),
+        "KAIWEB_ADMIT_QUEUES": _off_digit(spec.queue_controller.service),
+        "KAIWEB_ADMIT_POD_GROUPS": _off_digit(spec.pod_group_controller.service),
         "KAIWEB_GPU_FRACTION_RUNTIME_CLASS": admission.gpu_fraction_runtime_class_name or "",
     }
 
@@ -158,6 +161,10 @@ def _scheduler_variables(spec: ConfigSpec) -> dict[str, str]:
     """Return variables of a shard's scheduler: its metrics have the same prefix as the queue controller's."""
     prefix = spec.queue_controller.metrics_namespace
     return {"KAIWEB_METRICS_NAMESPACE": prefix} if prefix else {}
+
+
+def _off_digit(service: Service) -> str:
+    return "" if is_enabled(service) else "0"
 
 
 def _difference(read: Callable[[ConfigSpec], dict[str, str]], spec: ConfigSpec) -> dict[str, str]:

@@ -45,13 +45,11 @@ class Command(BaseCommand):
         """Serve until a signal comes."""
         progress.start("web", Path(settings.KAIWEB_HOME))
         admission = admission_server()
-        if admission:
-            admission.start()
+        admission.start()
         try:
             self._serve(options["host"], options["port"])
         finally:
-            if admission:
-                admission.stop()
+            admission.stop()
 
     def _serve(self, host: str, port: int) -> None:
         """Run uvicorn; at the end open connections get a few seconds."""

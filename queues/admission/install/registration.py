@@ -11,6 +11,7 @@ import base64
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kube.errors import NotFoundError
 from kube.gateway import Gateway, PatchOptions, PatchType
 from kube.keys import (
     GPU_FRACTION,
@@ -85,6 +86,8 @@ class Registration:
     is_reachable: bool = True
     """Whether the API server can reach us: not if it is on another host and our address is a loopback one."""
     timeout_s: int = 5
+    off: frozenset[str] = frozenset()
+    """Names of the configurations whose component is disabled."""
 
     @property
     def objects_policy(self) -> str:
@@ -114,15 +117,41 @@ def configurations(registration: Registration) -> list[tuple[Resource, Json]]:
 
 
 def install(gateway: Gateway, registration: Registration) -> None:
-    """Create or update the configurations; fields set by others stay."""
+    """Create or update the configurations, and delete those that are off; fields set by others stay."""
     for resource, body in configurations(registration):
+        name = body["metadata"]["name"]
+        if name in registration.off:
+            _withdraw(gateway, resource, name)
+            continue
         gateway.patch(
             resource,
-            body["metadata"]["name"],
+            name,
             body,
             patch_type=PatchType.APPLY,
             options=PatchOptions(field_manager=FIELD_MANAGER, force=True),
         )
+
+
+def withdraw(gateway: Gateway) -> None:
+    """Delete all configurations of ours: left behind, they would refuse what nobody answers any more."""
+    for resource, name in (
+        (MUTATING, POD_MUTATION),
+        (VALIDATING, POD_VALIDATION),
+        (VALIDATING, QUEUE_VALIDATION),
+        (VALIDATING, POD_GROUP_VALIDATION),
+    ):
+        _withdraw(gateway, resource, name)
+
+
+def _withdraw(gateway: Gateway, resource: Resource, name: str) -> None:
+    """Delete a configuration if we made it; KAI's own have the same names."""
+    try:
+        metadata = gateway.get(resource, name, as_type=dict)["metadata"]
+        managers = {entry.get("manager") for entry in metadata.get("managedFields") or ()}
+        if FIELD_MANAGER in managers:
+            gateway.delete(resource, name, uid=metadata["uid"])
+    except NotFoundError:
+        return
 
 
 def _body(resource: Resource, name: str, hooks: list[Json]) -> Json:

@@ -16,18 +16,23 @@ from queues.admission.install.registration import (
 )
 from queues.admission.routes import Routes, listed_tree
 from queues.admission.server.server import AdmissionServer
-from queues.admission.server.switches import flag, settings_from_environment
+from queues.admission.server.switches import (
+    configurations_off,
+    flag,
+    settings_from_environment,
+)
+from queues.admission.server.withdrawal import AdmissionWithdrawal
 
 
-def admission_server() -> AdmissionServer | None:
-    """Return the server, not started, or None if `KAIWEB_ADMISSION=0`.
+def admission_server() -> AdmissionServer | AdmissionWithdrawal:
+    """Return the server, not started, or with `KAIWEB_ADMISSION=0` what removes the webhooks of an earlier one.
 
     In a cluster (`KAIWEB_ADMISSION_SERVICE=<namespace>/<name>`) it listens on all addresses and is registered
     by its Service; elsewhere on loopback and by its URL.
     """
-    if not flag("KAIWEB_ADMISSION", default=True):
-        return None
     gateway = cluster.gateway()
+    if not flag("KAIWEB_ADMISSION", default=True):
+        return AdmissionWithdrawal(gateway)
     pods, compares_quotas = settings_from_environment()
     namespace = SYSTEM_NAMESPACE
     service = os.environ.get("KAIWEB_ADMISSION_SERVICE", "")
@@ -50,6 +55,7 @@ def admission_server() -> AdmissionServer | None:
             scheduler_name=pods.scheduler_name,
             asks_about_every_pod=pods.block_visible_devices,
             is_reachable=bool(service) or cluster.is_on_this_host(),
+            off=configurations_off(),
         ),
         host="0.0.0.0" if service else "127.0.0.1",
         port=int(os.environ.get("KAIWEB_ADMISSION_PORT", "9443" if service else "0")),

@@ -5,7 +5,20 @@ from __future__ import annotations
 import os
 
 from kube.keys import SCHEDULER_NAME
+from queues.admission.install.registration import (
+    POD_GROUP_VALIDATION,
+    POD_MUTATION,
+    POD_VALIDATION,
+    QUEUE_VALIDATION,
+)
 from queues.admission.settings import AdmissionSettings
+
+#: Variable that switches webhooks off -> their configurations. One variable for each component of KAI that serves some.
+SWITCHES = {
+    "KAIWEB_ADMIT_PODS": (POD_MUTATION, POD_VALIDATION),
+    "KAIWEB_ADMIT_QUEUES": (QUEUE_VALIDATION,),
+    "KAIWEB_ADMIT_POD_GROUPS": (POD_GROUP_VALIDATION,),
+}
 
 
 def flag(name: str, *, default: bool) -> bool:
@@ -23,6 +36,16 @@ def flag(name: str, *, default: bool) -> bool:
     if text in ("0", "false", "no", "off"):
         return False
     raise ValueError(f"{name}: expected 1 or 0, got {text!r}")
+
+
+def configurations_off() -> frozenset[str]:
+    """Return the names of the webhook configurations that the environment switches off."""
+    return frozenset(
+        name
+        for variable, names in SWITCHES.items()
+        if not flag(variable, default=True)
+        for name in names
+    )
 
 
 def settings_from_environment() -> tuple[AdmissionSettings, bool]:

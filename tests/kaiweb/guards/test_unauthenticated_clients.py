@@ -21,6 +21,8 @@ from kaiweb.api import document
 from kaiweb.management.commands import serve
 from queues.access import tokens
 from queues.access.http_guard import GuardedProtocol
+from queues.admission.server.withdrawal import AdmissionWithdrawal
+from tests.fakes.gateway import FakeGateway
 
 OPENAPI = "/api/v1/openapi.json"
 
@@ -137,7 +139,7 @@ def test_serve_bounds_connections_and_believes_no_forwarded_address(
             calls.append(self.config)
             self.started = True
 
-    monkeypatch.setattr(serve, "admission_server", lambda: None)
+    monkeypatch.setattr(serve, "admission_server", lambda: AdmissionWithdrawal(FakeGateway()))
     monkeypatch.setattr(serve, "raise_file_limit", lambda: 1024)
     monkeypatch.setattr(serve, "Server", Served)
     call_command("serve")

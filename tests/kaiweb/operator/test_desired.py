@@ -135,7 +135,11 @@ def test_the_config_sets_flags_of_the_controllers() -> None:
 
 def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() -> None:
     config = _config(
-        admission={"gpuSharing": False, "blockNvidiaVisibleDevices": True},
+        admission={
+            "service": {"enabled": False},
+            "gpuSharing": False,
+            "blockNvidiaVisibleDevices": True,
+        },
         binder={"service": {"enabled": False}, "plugins": {"hamicore": {"enabled": True}}},
         podGrouper={"service": {"enabled": False}},
         queueController={"service": {"enabled": False}},
@@ -148,6 +152,9 @@ def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() 
             "KAIWEB_GPU_SHARING": "0",
             "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": "1",
             "KAIWEB_HAMI_CORE": "1",
+            "KAIWEB_ADMIT_PODS": "0",
+            "KAIWEB_ADMIT_QUEUES": "0",
+            "KAIWEB_ADMIT_POD_GROUPS": "0",
         },
         "binding": {"KAIWEB_BINDER": '{"plugins":{"hamicore":{"enabled":true}}}'},
     }
