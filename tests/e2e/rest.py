@@ -36,6 +36,10 @@ class Session:
         answer, etag = self._send(method, f"/api/v1/{path}", data, "application/json", headers)
         return json.loads(answer), etag
 
+    def send(self, method: str, path: str) -> None:
+        """Send a request without a body whose answer has none."""
+        self._send(method, f"/api/v1/{path}")
+
     def _token(self) -> str:
         return next((c.value or "" for c in self._cookies if c.name == "csrftoken"), "")
 
