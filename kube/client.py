@@ -38,7 +38,7 @@ from kube.gateway import (
 )
 from kube.link import JSON, Link, Target, exchange, load_link
 from kube.objects.meta import ApiGroup, Status, StatusDetails, decode
-from kube.resources import PODS, Resource
+from kube.resources import PODS, SERVICE_ACCOUNTS, Resource
 from kube.served import ServedVersions, body_for
 from kube.wire import Answer
 
@@ -214,6 +214,18 @@ class HttpGateway:
             "deleteOptions": {"preconditions": {"uid": pod_uid}},
         }
         self._send("POST", PODS.path(namespace, pod, "eviction"), body)
+
+    def create_token(self, namespace: str, account: str, *, audience: str, lifetime_s: int) -> str:
+        """Return a new token of a ServiceAccount, which nobody but the audience accepts."""
+        body = {"spec": {"audiences": [audience], "expirationSeconds": lifetime_s}}
+        path = f"{SERVICE_ACCOUNTS.path(namespace, account)}/token"
+        token: str = self._write("POST", path, body)["status"]["token"]
+        return token
+
+    def bearer_token(self) -> str:
+        """Return the bearer token that the requests carry; empty where they do not have one."""
+        header = self._current_link().headers("").get("authorization", "")
+        return header.partition(" ")[2] if header.lower().startswith("bearer ") else ""
 
     def close(self) -> None:
         """Close all open connections; the next request opens new ones."""

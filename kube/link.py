@@ -124,6 +124,28 @@ def load_link(target: Target, generation: int) -> Link:
     )
 
 
+def context_namespace(target: Target) -> str:
+    """Return the namespace of the kubeconfig's context; `default` if it names none.
+
+    Raises
+    ------
+    ServerError : there is no usable configuration
+    """
+    from kubernetes import config as untyped_config
+    from kubernetes.config.config_exception import ConfigException
+
+    config: Any = untyped_config
+    path = str(target.kubeconfig) if target.kubeconfig else None
+    try:
+        _all, active = config.list_kube_config_contexts(config_file=path)
+    except (ConfigException, OSError) as error:
+        raise ServerError(
+            f"no usable cluster configuration ({target.kubeconfig}): {error}"
+        ) from error
+    namespace: str = active["context"].get("namespace") or "default"
+    return namespace
+
+
 def _endpoint(configuration: Any) -> Endpoint:
     """Return the address and the TLS settings of a configuration."""
     address = urlsplit(configuration.host)

@@ -78,6 +78,9 @@ CRONJOBS = _named("batch", "v1", "cronjobs", "CronJob")
 DEPLOYMENTS = _named("apps", "v1", "deployments", "Deployment")
 REPLICASETS = _named("apps", "v1", "replicasets", "ReplicaSet")
 STATEFULSETS = _named("apps", "v1", "statefulsets", "StatefulSet")
+TOKEN_REVIEWS = _named(
+    "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False
+)
 POD_DISRUPTION_BUDGETS = _named("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 LEASES = _named("coordination.k8s.io", "v1", "leases", "Lease")
 PRIORITY_CLASSES = _named(

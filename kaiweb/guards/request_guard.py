@@ -26,7 +26,8 @@ Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-LOG_IN = ("POST", "/login")
+#: Log-ins that make work before anybody is known.
+LOG_INS = frozenset({("POST", "/login"), ("POST", "/login/kubernetes")})
 #: Answered under any load: the supervisor and probes judge the process by it.
 ALWAYS_ANSWERED = frozenset({"/healthz"})
 
@@ -159,7 +160,7 @@ class RequestGuard:
     def _bounds(self, scope: Scope) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield the counters of the request, each with the number that may run at once."""
         address, limits = _address(scope), self._limits
-        if (scope["method"], scope["path"]) == LOG_IN:
+        if (scope["method"], scope["path"]) in LOG_INS:
             yield ("log-ins", "from", address), limits.logins_per_address
             yield ("log-ins",), limits.logins
         yield ("from", address), limits.requests_per_address

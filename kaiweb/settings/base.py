@@ -59,6 +59,10 @@ OIDC_TIMEOUT: int = _oidc["OIDC_TIMEOUT"]
 OIDC_VERIFY_SSL: str | bool = _oidc["OIDC_VERIFY_SSL"]
 OIDC_AUTHENTICATION_CALLBACK_URL: str = _oidc["OIDC_AUTHENTICATION_CALLBACK_URL"]
 
+# Log-in with tokens of the cluster; off without an audience.
+KAIWEB_KUBERNETES_AUDIENCES = env.words("KAIWEB_KUBERNETES_AUDIENCES", "")
+KAIWEB_KUBERNETES_ROLES = oidc.role_rules("KAIWEB_KUBERNETES_ROLES", env.ENVIRON)
+
 SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
 DEBUG = False
 ALLOWED_HOSTS = env.words("KAIWEB_HOSTS", "127.0.0.1,localhost,[::1]")

@@ -1,4 +1,4 @@
-"""Find the address and the token of the REST API: from the environment, or from the file in the state folder.
+"""Find the address and the token of the REST API: from the environment, the file in the state folder, or the kubeconfig.
 
 `kaiweb up` writes the file. It is readable by its owner only, like everything in that folder.
 """
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from kaiweb.places import default_home
 from kaiweb.terminal.errors import TerminalError
+from kaiweb.terminal.kubeconfig import find_login, log_in
 
 FILE = "terminal.json"
 CREATE_TOKEN = "create a token in the dashboard (Account) or with POST /api/v1/tokens, then set"
@@ -30,7 +31,7 @@ class Access:
 def read_access(env: Mapping[str, str] = os.environ) -> Access:
     """Return the access from KAIWEB_URL and KAIWEB_TOKEN; what is unset comes from the file.
 
-    A token of the file is sent only to the address in the same file.
+    A token of the file is sent only to the address in the same file. Without any token the kubeconfig logs in.
 
     Raises
     ------
@@ -52,6 +53,9 @@ def read_access(env: Mapping[str, str] = os.environ) -> Access:
         return Access(stored.url, token or stored.token)
     if token and stored is not None:
         return Access(stored.url, token)
+    login = find_login(url, env)
+    if login is not None:
+        return Access(url, log_in(login, env))
     raise TerminalError(f"no token for {url}", f"{CREATE_TOKEN} KAIWEB_TOKEN")
 
 

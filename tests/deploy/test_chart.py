@@ -12,7 +12,7 @@ import pytest
 from binder.numa_exporter.__main__ import parser_of as exporter_options
 from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
-from kaiweb.settings.oidc import settings_of
+from kaiweb.settings.oidc import role_rules, settings_of
 from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
 from kube.objects.config import Config
@@ -255,6 +255,18 @@ def test_an_identity_provider_reaches_the_web_process_with_its_secret(helm: Path
     settings = settings_of({**variables(container), name: "s"})
     assert settings["KAIWEB_OIDC_ISSUER"] == "https://id.example.com"
     assert settings["KAIWEB_OIDC_ROLES"] == (("physics", "editor", "lab"),)
+
+
+def test_who_logs_in_with_a_kubeconfig_reaches_the_web_process(helm: Path) -> None:
+    objects = rendered(
+        helm, "kubernetesLogin.audiences={https://kai.example.com}",
+        "kubernetesLogin.roles[0].group=system:serviceaccounts:lab",
+        "kubernetesLogin.roles[0].role=editor", "kubernetesLogin.roles[0].subtree=lab",
+    )  # fmt: skip
+    given = variables(main_container(of_kind(objects, "Deployment")["kaiweb-web"]))
+    assert given["KAIWEB_KUBERNETES_AUDIENCES"] == "https://kai.example.com"
+    rules = role_rules("KAIWEB_KUBERNETES_ROLES", given)
+    assert rules == (("system:serviceaccounts:lab", "editor", "lab"),)
 
 
 def test_all_objects_are_in_the_namespace_of_the_release(helm: Path) -> None:

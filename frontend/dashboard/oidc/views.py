@@ -17,9 +17,9 @@ from mozilla_django_oidc.views import (
 )
 
 from frontend.dashboard import login_guard
+from frontend.dashboard.external_users import SignInError
 from frontend.dashboard.oidc import provider
 from frontend.dashboard.oidc.provider import ProviderError
-from frontend.dashboard.oidc.sign_in import SignInError
 
 log = logging.getLogger(__name__)
 

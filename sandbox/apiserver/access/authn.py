@@ -11,7 +11,9 @@ import hashlib
 import hmac
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 import yaml
@@ -22,6 +24,8 @@ from sandbox.apiserver.model.errors import ApiError
 from sandbox.apiserver.model.user import ANONYMOUS, AUTHENTICATED, MASTERS, User
 
 ADMIN = "kaiweb-admin"
+#: The audience of this server: that of tokens which name none, and of requests to it.
+API_AUDIENCE = "https://kubernetes.default.svc"
 
 
 class Authenticator:
@@ -67,14 +71,31 @@ class Authenticator:
                 return user
         raise ApiError(401, "Unauthorized", "Unauthorized")
 
-    def review(self, token: str) -> User | None:
-        """Return the user of a token, for TokenReview; None for an unknown token."""
-        return self._users.get(token) or self._account(token)
+    def review(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None:
+        """Return the user of a token and for which of the audiences it is; None for an unknown one or none of them."""
+        wanted = list(audiences) or [API_AUDIENCE]
+        if token in self._users:
+            user, valid = self._users[token], [API_AUDIENCE]
+        else:
+            claims = self._claims(token)
+            if claims is None:
+                return None
+            user, valid = _owner(claims), _audiences(claims)
+        common = [audience for audience in wanted if audience in valid]
+        return (user, common) if common else None
 
-    def issue(self, namespace: str, account: str, uid: str, expires_at: float) -> str:
-        """Sign a token for a ServiceAccount."""
+    def issue(
+        self,
+        namespace: str,
+        account: str,
+        uid: str,
+        expires_at: float,
+        audiences: Sequence[str] = (),
+    ) -> str:
+        """Sign a token for a ServiceAccount; without audiences it is for this server."""
         claims = {
             "iss": "kaiweb-sandbox",
+            "aud": list(audiences) or [API_AUDIENCE],
             "sub": f"system:serviceaccount:{namespace}:{account}",
             "exp": int(expires_at),
             "kubernetes.io": {
@@ -87,18 +108,21 @@ class Authenticator:
         return f"{head}.{body}.{self._sign(f'{head}.{body}')}"
 
     def _account(self, token: str) -> User | None:
+        """Return the ServiceAccount of a token that is for this server."""
+        claims = self._claims(token)
+        if claims is None or API_AUDIENCE not in _audiences(claims):
+            return None
+        return _owner(claims)
+
+    def _claims(self, token: str) -> dict[str, Any] | None:
+        """Return what a token says that we signed and that has not expired."""
         signed, dot, signature = token.rpartition(".")
         # As bytes: compare_digest raises TypeError for text with characters outside ASCII.
         if not dot or not hmac.compare_digest(self._sign(signed).encode(), signature.encode()):
             return None
         body = signed.partition(".")[2]
-        claims = orjson.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        if claims["exp"] < time.time():
-            return None
-        about = claims["kubernetes.io"]
-        groups = {"system:serviceaccounts", AUTHENTICATED}
-        groups.add(f"system:serviceaccounts:{about['namespace']}")
-        return User(claims["sub"], frozenset(groups), about["serviceaccount"]["uid"])
+        claims: dict[str, Any] = orjson.loads(urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        return None if claims["exp"] < time.time() else claims
 
     def _sign(self, text: str) -> str:
         return _encode(hmac.new(self._key, text.encode(), hashlib.sha256).digest())
@@ -115,6 +139,18 @@ class Authenticator:
             for entry in yaml.safe_load(self._file.read_text())
         }
         return True
+
+
+def _audiences(claims: Mapping[str, Any]) -> list[str]:
+    audiences: list[str] = claims.get("aud") or [API_AUDIENCE]
+    return audiences
+
+
+def _owner(claims: Mapping[str, Any]) -> User:
+    about = claims["kubernetes.io"]
+    groups = {"system:serviceaccounts", AUTHENTICATED}
+    groups.add(f"system:serviceaccounts:{about['namespace']}")
+    return User(claims["sub"], frozenset(groups), about["serviceaccount"]["uid"])
 
 
 def _encode(data: bytes) -> str:

@@ -29,10 +29,7 @@ async def review(parts: ServerParts, request: Request, target: Target) -> Reply:
         case "selfsubjectrulesreviews":
             body["status"] = _rules(parts, request.user, spec)
         case "tokenreviews":
-            owner = parts.authenticator.review(spec.get("token", ""))
-            body["status"] = (
-                {"authenticated": True, "user": owner.info} if owner else _UNKNOWN_TOKEN
-            )
+            body["status"] = _review_token(parts, spec)
         case "selfsubjectreviews":
             body["metadata"] = {"creationTimestamp": clock.stamp()}
             body["status"] = {"userInfo": request.user.info}
@@ -42,6 +39,14 @@ async def review(parts: ServerParts, request: Request, target: Target) -> Reply:
 
 
 _UNKNOWN_TOKEN: Obj = {"authenticated": False, "error": "invalid bearer token"}
+
+
+def _review_token(parts: ServerParts, spec: Obj) -> Obj:
+    reviewed = parts.authenticator.review(spec.get("token", ""), spec.get("audiences") or ())
+    if reviewed is None:
+        return _UNKNOWN_TOKEN
+    owner, audiences = reviewed
+    return {"authenticated": True, "user": owner.info, "audiences": audiences}
 
 
 def _decide(parts: ServerParts, user: User, spec: Obj) -> Obj:

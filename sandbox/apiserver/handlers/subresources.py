@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sandbox.apiserver.access.admission import AdmissionCall
+from sandbox.apiserver.access.authn import API_AUDIENCE
 from sandbox.apiserver.handlers.mutations import (
     patched,
     read_object,
@@ -109,7 +110,8 @@ async def create_token(parts: ServerParts, request: Request, target: Target) -> 
     spec = body.setdefault("spec", {})
     lifetime_s = int(spec.setdefault("expirationSeconds", _TOKEN_LIFETIME_S))
     expires_at = time.time() + lifetime_s
-    token = parts.authenticator.issue(entry.namespace, entry.name, entry.uid, expires_at)
+    audiences = spec.setdefault("audiences", [API_AUDIENCE])
+    token = parts.authenticator.issue(entry.namespace, entry.name, entry.uid, expires_at, audiences)
     body.update(apiVersion="authentication.k8s.io/v1", kind="TokenRequest")
     body["metadata"] = {
         "name": entry.name,
