@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import urllib3
+from urllib3 import PoolManager, Timeout
+from urllib3.exceptions import HTTPError
 
 from kaiweb.terminal.errors import TerminalError
 from kube.errors import ForbiddenError, KubeError, NotFoundError
@@ -146,7 +147,7 @@ def _own_token(token: str) -> str:
 
 def _exchange(login: Login, token: str) -> dict[str, Any]:
     try:
-        with urllib3.PoolManager(timeout=urllib3.Timeout(connect=5.0, read=30.0)) as pool:
+        with PoolManager(timeout=Timeout(connect=5.0, read=30.0)) as pool:
             answer = pool.request(
                 "POST",
                 f"{login.url}/login/kubernetes",
@@ -155,7 +156,7 @@ def _exchange(login: Login, token: str) -> dict[str, Any]:
                 retries=False,
                 redirect=False,
             )
-    except urllib3.exceptions.HTTPError as error:
+    except HTTPError as error:
         raise TerminalError(f"no answer from {login.url}: {error}", "correct KAIWEB_URL") from error
     try:
         content = json.loads(answer.data)

@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from django.contrib.auth.models import User
 from django.core.cache import caches
+from django.test import Client
 
 from kaiweb.terminal.access import read_access
 from kaiweb.terminal.errors import TerminalError
 from kaiweb.terminal.kubeconfig import find_login
-from kaiweb.terminal.rest import Rest
 from kube.client import connect
 from kube.resources import NAMESPACES, SERVICE_ACCOUNTS
 from queues.models import ApiToken
@@ -41,17 +42,33 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SandboxServer]
         yield replace(server, kubeconfig=kubeconfig)
 
 
+class Pool:
+    """Stands for the connection to kaiweb: hands requests to Django."""
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def request(self, method: str, url: str, *, body: str, **_options: Any) -> SimpleNamespace:
+        assert (method, url) == ("POST", f"{PAGE}/login/kubernetes")
+        answer = Client().post("/login/kubernetes", body, content_type="application/json")
+        return SimpleNamespace(status=answer.status_code, data=answer.content)
+
+
 @pytest.fixture
 def page(
-    cluster: SandboxServer, live_server: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
+    cluster: SandboxServer, db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """A kaiweb that accepts tokens for its own address; the accounts of team-a are editors of physics."""
     caches["login"].clear()
-    settings.KAIWEB_KUBERNETES_AUDIENCES = [live_server.url]
+    settings.KAIWEB_KUBERNETES_AUDIENCES = [PAGE]
     settings.KAIWEB_KUBERNETES_ROLES = ((GROUP, "editor", "physics"),)
     gateway = connect(cluster.kubeconfig)
     monkeypatch.setattr("frontend.dashboard.kubernetes.review.gateway", lambda: gateway)
-    yield live_server.url
+    monkeypatch.setattr("kaiweb.terminal.kubeconfig.PoolManager", lambda **_options: Pool())
+    yield PAGE
     gateway.close()
 
 
@@ -69,10 +86,9 @@ def environment(cluster: SandboxServer, url: str, home: Path, **more: str) -> di
 def test_the_account_of_the_namespace_logs_in_with_the_roles_of_its_groups(
     cluster: SandboxServer, page: str, tmp_path: Path
 ):
-    rest = Rest(read_access(environment(cluster, page, tmp_path)))
+    access = read_access(environment(cluster, page, tmp_path))
 
-    me = rest.get("me")
-    rest._pool.clear()
+    me = Client().get("/api/v1/me", headers={"Authorization": f"Bearer {access.token}"}).json()
 
     assert (me["username"], me["kind"]) == ("kaiweb@team-a", "token")
     assert me["roles"] == [{"role": "editor", "subtree": "physics"}]
@@ -99,7 +115,7 @@ def test_the_token_is_stored_for_its_owner_only_and_used_again(
     ("audience", "roles", "message"),
     [
         (None, ((GROUP, "viewer", ""),), "it is not set up there (404)"),
-        (PAGE, ((GROUP, "viewer", ""),), "was not made for kaiweb. (401)"),
+        ("https://other", ((GROUP, "viewer", ""),), "was not made for kaiweb. (401)"),
         ("", (("others", "viewer", ""),), "The account 'kaiweb@team-a' has no role in kaiweb."),
     ],
     ids=["off", "other audience", "no role"],
