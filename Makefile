@@ -117,9 +117,10 @@ fmt: $(VENV)/dev.stamp
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-# Every page at three widths and in three themes, from a running kaiweb: make screenshots URL=... PASSWORD=...
-screenshots: $(VENV)/dev.stamp
-	$(BIN)/python -m tests.browser.screenshots $(URL) $(PASSWORD)
+# Every page at three widths and in three themes, into .cache/screenshots. Starts a kaiweb with demo work, unless one
+# is named: make screenshots URL=http://... PASSWORD=...
+screenshots: dev
+	$(BIN)/python -m tests.browser.screenshots $(if $(URL),--url $(URL) --password $(PASSWORD))
 
 # The demo stream at 20 times its speed for an hour: what grows? MINUTES and SPEED may be set.
 soak: dev

@@ -1,0 +1,1 @@
+"""The budgets of the dashboard, measured in a real browser on a large installation."""
