@@ -25,7 +25,7 @@ from kaiweb.items.amounts import timestamp
 from kaiweb.items.visibility import EVERYTHING, visibility_of
 from kaiweb.live import sockets
 from kaiweb.live.access import Client, authenticate
-from kaiweb.live.frames import as_of, read_missed, read_snapshot
+from kaiweb.live.frames import as_of, open_snapshot, read_missed
 from kaiweb.live.hub import hub
 from kaiweb.live.subscription import (
     INTERVAL_S,
@@ -219,11 +219,12 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._snapshot(subscription)
 
     async def _snapshot(self, subscription: Subscription) -> None:
-        snapshot = await database_sync_to_async(read_snapshot)(subscription.topic)
-        visible = {item["k"] for item in snapshot.items}
-        frames = snapshot.frames_for(subscription)
-        for frame in frames:
-            await self._send(frame)
+        snapshot = await database_sync_to_async(open_snapshot)(subscription.topic)
+        visible: set[str] = set()
+        for number in range(1, snapshot.parts + 1):
+            items = await database_sync_to_async(snapshot.part)(number)
+            visible.update(item["k"] for item in items)
+            await self._send(snapshot.frame(subscription, number, items))
         subscription.begin(snapshot.position, visible, snapshot.admits, time.monotonic())
         self._has_pending.set()
 

@@ -6,7 +6,7 @@ Synchronous; the consumer and the hub call these in a worker thread.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,11 @@ from kaiweb.items.cluster import KEY as CLUSTER_KEY
 from kaiweb.items.cluster import mirror_time
 from kaiweb.live.subscription import (
     MAX_PENDING_KEYS,
+    PART_ITEMS,
     Batch,
     Frame,
     Reset,
     Subscription,
-    snapshot_frames,
 )
 from kaiweb.live.topics import CLUSTER, FAMILIES, Item, Topic
 from queues import live
@@ -29,25 +29,50 @@ from scheduler.models import SessionRecord
 READ_CHANGES = 5_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TopicSnapshot:
-    """All items of a topic, and the position after which deltas continue."""
+    """All items of a topic, and the position after which deltas continue.
 
+    A large topic is read part by part while it is sent, so that a page shows its first rows before the last ones
+    have been read. What changes meanwhile is in the deltas that follow.
+    """
+
+    topic: Topic
     epoch: str
     position: int
     as_of: Mapping[str, Any]
-    items: list[Item]
     admits: Callable[[Item], bool]
+    #: The items already read, or the keys of those to read.
+    items: list[Item] | None
+    keys: Sequence[str] = ()
 
-    def frames_for(self, subscription: Subscription) -> list[Frame]:
-        """Return the frames that bring a subscription to this state."""
-        return snapshot_frames(
-            subscription,
-            epoch=self.epoch,
-            position=self.position,
-            as_of=self.as_of,
-            items=self.items,
-        )
+    @property
+    def parts(self) -> int:
+        """Return the number of parts; an empty topic has one."""
+        count = len(self.keys) if self.items is None else len(self.items)
+        return max(1, -(-count // PART_ITEMS))
+
+    def part(self, number: int) -> list[Item]:
+        """Read one part, counted from 1."""
+        chosen = slice((number - 1) * PART_ITEMS, number * PART_ITEMS)
+        if self.items is not None:
+            return self.items[chosen]
+        keys = self.keys[chosen]
+        place = {key: index for index, key in enumerate(keys)}
+        return sorted(self.topic.read(keys, self.admits), key=lambda item: place[item["k"]])
+
+    def frame(self, subscription: Subscription, number: int, items: list[Item]) -> Frame:
+        """Return the frame of one part for a subscription."""
+        return {
+            "t": "snap",
+            "id": subscription.id,
+            "epoch": self.epoch,
+            "seq": str(self.position),
+            "part": number,
+            "of": self.parts,
+            "asOf": self.as_of,
+            "items": items,
+        }
 
 
 def as_of(position: int) -> dict[str, Any]:
@@ -56,20 +81,25 @@ def as_of(position: int) -> dict[str, Any]:
     return {"time": timestamp(mirror_time()), "session": session, "rv": str(position)}
 
 
-def read_snapshot(topic: Topic) -> TopicSnapshot:
-    """Read a topic. The position is read before the items, so that no change is missed.
+def open_snapshot(topic: Topic) -> TopicSnapshot:
+    """Begin to read a topic. The position is read before the items, so that no change is missed.
 
-    Clients that connect together (all browsers after a restart) share one reading of a full topic, as long as
+    Clients that connect together (all browsers after a restart) share one reading of a small topic, as long as
     the log has no newer change.
     """
     epoch, position = live.epoch(), live.position()
+    snapshot = TopicSnapshot(topic, epoch, position, as_of(position), topic.filter(), None)
+    keys = topic.family.keys() if topic.family.keys is not None and not topic.key else []
+    if len(keys) > PART_ITEMS:
+        snapshot.keys = keys
+        return snapshot
     is_shared = not topic.key and not topic.is_filtered and topic.family.name != CLUSTER
     cached = _full.get(topic.family.name) if is_shared else None
     is_fresh = cached is not None and cached[:2] == (epoch, position)
-    items = cached[2] if cached is not None and is_fresh else topic.snapshot()
+    snapshot.items = cached[2] if cached is not None and is_fresh else topic.snapshot()
     if is_shared:
-        _full[topic.family.name] = (epoch, position, items)
-    return TopicSnapshot(epoch, position, as_of(position), items, topic.filter())
+        _full[topic.family.name] = (epoch, position, snapshot.items)
+    return snapshot
 
 
 # family -> (epoch, position, items) of its last full reading

@@ -174,30 +174,3 @@ class Subscription:
         self.offer(batch)
         self._pending.update(newer)
         self._pending_position = max(self._pending_position, position)
-
-
-def snapshot_frames(
-    subscription: Subscription,
-    *,
-    epoch: str,
-    position: int,
-    as_of: Mapping[str, Any],
-    items: list[Item],
-) -> list[Frame]:
-    """Return the snapshot in parts; an empty one is one part without items."""
-    parts = [items[start : start + PART_ITEMS] for start in range(0, len(items), PART_ITEMS)] or [
-        []
-    ]
-    return [
-        {
-            "t": "snap",
-            "id": subscription.id,
-            "epoch": epoch,
-            "seq": str(position),
-            "part": number,
-            "of": len(parts),
-            "asOf": as_of,
-            "items": part,
-        }
-        for number, part in enumerate(parts, start=1)
-    ]

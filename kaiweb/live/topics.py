@@ -10,8 +10,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import Case, When
+
 from kaiweb.items.cluster import KEY as CLUSTER_KEY
-from kaiweb.items.cluster import cluster_item
+from kaiweb.items.cluster import WAITING, cluster_item
 from kaiweb.items.masks import masked_cluster, masked_node, masked_workload
 from kaiweb.items.nodes import node_items
 from kaiweb.items.queues import queue_items
@@ -19,6 +21,7 @@ from kaiweb.items.sessions import session_items
 from kaiweb.items.visibility import EVERYTHING, Visibility
 from kaiweb.items.workloads import detail_items, workload_items
 from queues import selectors
+from queues.models import Node, PodGroup
 from queues.tree import hierarchy
 
 Item = dict[str, Any]
@@ -45,12 +48,15 @@ class Family:
     kind : the kind of its changes in the log; empty for all kinds
     read : keys (None for all) -> items
     key_of : item -> its key
+    keys : all keys, those that pages show first at the beginning; only of families that may be too large to be
+        read at once
     """
 
     name: str
     kind: str
     read: Callable[[Collection[str] | None], list[Item]]
     key_of: Callable[[Item], str]
+    keys: Callable[[], list[str]] | None = None
 
 
 def _workload_key(item: Item) -> str:
@@ -61,14 +67,24 @@ def _name(item: Item) -> str:
     return str(item["name"])
 
 
+def _workload_keys() -> list[str]:
+    """Return the keys of all workloads, waiting ones first and then the newest, as the list of workloads begins."""
+    is_waiting = Case(When(state__in=WAITING, then=0), default=1)
+    return list(PodGroup.objects.order_by(is_waiting, "-created_at").values_list("key", flat=True))
+
+
+def _node_names() -> list[str]:
+    return list(Node.objects.order_by("name").values_list("name", flat=True))
+
+
 FAMILIES: Mapping[str, Family] = {
     family.name: family
     for family in (
         Family(CLUSTER, "", _cluster_items, lambda _item: CLUSTER_KEY),
         Family("queues", "queue", queue_items, _name),
-        Family("workloads", "workload", workload_items, _workload_key),
+        Family("workloads", "workload", workload_items, _workload_key, _workload_keys),
         Family(DETAILS, "workload", _detail_items, _workload_key),
-        Family("nodes", "node", node_items, _name),
+        Family("nodes", "node", node_items, _name, _node_names),
         Family(SESSIONS, "session", session_items, lambda item: str(item["id"])),
     )
 }
@@ -114,8 +130,10 @@ class Topic:
 
     def snapshot(self) -> list[Item]:
         """Read all items that this topic shows now, each with its key as `k`."""
-        keys = [self.key] if self.key else None
-        admits = self.filter()
+        return self.read([self.key] if self.key else None, self.filter())
+
+    def read(self, keys: Collection[str] | None, admits: Callable[[Item], bool]) -> list[Item]:
+        """Read the items of these keys (None for all) that the filter admits, each with its key as `k`."""
         return [
             {"k": self.family.key_of(item), **self.shown(item)}
             for item in self.family.read(keys)

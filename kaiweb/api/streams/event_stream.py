@@ -24,7 +24,7 @@ from kaiweb.api.errors import MEDIA_TYPE, Problem
 from kaiweb.api.streams.inner import App, Receive, Scope, Send, call, until_disconnect
 from kaiweb.items.visibility import EVERYTHING, Visibility
 from kaiweb.live import sockets
-from kaiweb.live.frames import read_missed, read_snapshot
+from kaiweb.live.frames import open_snapshot, read_missed
 from kaiweb.live.hub import hub
 from kaiweb.live.subscription import Batch, Frame, Reset, Subscription
 from kaiweb.live.topics import Topic, parse_topic
@@ -166,13 +166,15 @@ class _Stream:
 
     async def _snapshot(self) -> None:
         subscription = self._subscription
-        snapshot = await database_sync_to_async(read_snapshot)(subscription.topic)
+        snapshot = await database_sync_to_async(open_snapshot)(subscription.topic)
         self._epoch = snapshot.epoch
-        frames = snapshot.frames_for(subscription)
-        for frame in frames:
+        visible: set[str] = set()
+        for number in range(1, snapshot.parts + 1):
+            items = await database_sync_to_async(snapshot.part)(number)
+            visible.update(item["k"] for item in items)
+            frame = snapshot.frame(subscription, number, items)
             # A client that resumes in the middle of a snapshot would miss the rest of it.
-            await self._write_frame(frame, has_id=frame is frames[-1])
-        visible = {item["k"] for item in snapshot.items}
+            await self._write_frame(frame, has_id=number == snapshot.parts)
         subscription.begin(snapshot.position, visible, snapshot.admits, time.monotonic())
 
     async def _watch_rights(self) -> None:

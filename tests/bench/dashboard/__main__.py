@@ -37,7 +37,7 @@ def main() -> None:
         return
     with (
         tempfile.TemporaryDirectory(prefix="kaiweb-bench-") as folder,
-        large_installation(Path(folder), size) as stack,
+        large_installation(options.home or Path(folder), size) as stack,
     ):
         say(f"{size.queues} queues, {size.workloads} workloads, {size.nodes} nodes")
         _measure_pages(stack)
@@ -55,6 +55,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workloads", type=int, default=50_000)
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--sockets", type=int, default=500)
+    parser.add_argument("--home", type=Path, help="keep the installation here for further runs")
     minutes = float(os.environ.get("KAIWEB_BENCH_MINUTES", "2"))
     parser.add_argument("--minutes", type=float, default=minutes)
     return parser.parse_args()

@@ -24,12 +24,14 @@ LOADED_WITHIN_S = 1_200.0
 
 @contextmanager
 def large_installation(home: Path, size: Size) -> Iterator[Stack]:
-    """Yield an installation whose mirror holds all of the cluster."""
+    """Yield an installation whose mirror holds all of the cluster; a home that was filled before is taken as it is."""
+    is_filled = (home / "wanted.json").exists()
     with running_stack(home, {"KAIWEB_NODES": "none"}) as stack:
-        stack.stop()
-        fill(home / "objects.sqlite3", size)
-        write_desired(home, DesiredProcesses(shards=(), off=IDLE))
-        stack.start()
+        if not is_filled:
+            stack.stop()
+            fill(home / "objects.sqlite3", size)
+            write_desired(home, DesiredProcesses(shards=(), off=IDLE))
+            stack.start()
         wait_until(
             lambda: _workloads_in(home) >= size.workloads,
             what=f"the mirror of {size.workloads} workloads",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -29,7 +29,7 @@ from queues.access import tokens
 from queues.mirror.feed import Message, Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.writer import Writer
-from queues.models import LiveChange, Role, RoleBinding
+from queues.models import LiveChange, PodGroup, Role, RoleBinding
 from tests.kaiweb.live.websocket import WebsocketCommunicator
 from tests.queues.cluster_objects import (
     a_group,
@@ -243,6 +243,24 @@ async def test_a_client_that_never_acknowledges_is_reset_as_slow(
         kinds.append((await browser.hear())["t"])
     assert kinds == ["delta", "delta", "reset"]
     assert (await browser.hear())["t"] == "snap"
+
+
+async def test_a_large_topic_begins_with_the_work_that_waits(connect: Connect) -> None:
+    def workload(number: int) -> PodGroup:
+        return PodGroup(
+            key=f"n/w{number:03}", namespace="n", name=f"w{number:03}", uid=str(number), version=number,
+            created_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=number),
+            state="pending" if number == 7 else "running",
+        )  # fmt: skip
+
+    await PodGroup.objects.abulk_create([workload(number) for number in range(600)])
+    browser = await connect()
+    first = await browser.subscribe("workloads")
+    second = await browser.hear()
+    assert [(part["part"], part["of"]) for part in (first, second)] == [(1, 2), (2, 2)]
+    keys = [item["k"] for part in (first, second) for item in part["items"]]
+    others = [f"n/w{number:03}" for number in reversed(range(600)) if number != 7]
+    assert keys == ["n/w007", *others]
 
 
 async def test_an_unknown_topic_is_answered_and_the_connection_lives(connect: Connect) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kaiweb.live.frames import TopicSnapshot
 from kaiweb.live.subscription import (
     HIDDEN_INTERVAL_S,
     INTERVAL_S,
@@ -15,7 +16,6 @@ from kaiweb.live.subscription import (
     PART_ITEMS,
     Batch,
     Subscription,
-    snapshot_frames,
 )
 from kaiweb.live.topics import parse_topic
 
@@ -143,17 +143,23 @@ def test_too_many_waiting_keys_are_an_overrun_too(queues: Subscription) -> None:
     assert queues.is_overrun()
 
 
-def test_a_snapshot_comes_in_parts_and_an_empty_one_has_one() -> None:
-    queue_subscription = Subscription(id="s", topic=parse_topic("queues", None))
-    items = [{"k": str(n)} for n in range(2 * PART_ITEMS + 1)]
-    frames = snapshot_frames(queue_subscription, epoch="e", position=4, as_of={}, items=items)
-    assert [(f["part"], f["of"], len(f["items"])) for f in frames] == [
-        (1, 3, 500),
-        (2, 3, 500),
-        (3, 3, 1),
+@pytest.mark.parametrize(
+    ("items", "sizes"), [(0, [0]), (1, [1]), (2 * PART_ITEMS + 1, [500, 500, 1])]
+)
+def test_a_snapshot_comes_in_parts_and_an_empty_one_has_one(
+    queues: Subscription, items: int, sizes: list[int]
+) -> None:
+    rows: list[dict[str, Any]] = [{"k": str(number)} for number in range(items)]
+    snapshot = TopicSnapshot(queues.topic, "e", 4, {}, anything, rows)
+    frames = [
+        snapshot.frame(queues, number, snapshot.part(number))
+        for number in range(1, snapshot.parts + 1)
     ]
-    empty = snapshot_frames(queue_subscription, epoch="e", position=4, as_of={}, items=[])
-    assert [(f["part"], f["of"], f["items"]) for f in empty] == [(1, 1, [])]
+    assert [len(frame["items"]) for frame in frames] == sizes
+    assert [(frame["part"], frame["of"]) for frame in frames] == [
+        (number, len(sizes)) for number in range(1, len(sizes) + 1)
+    ]
+    assert [row for frame in frames for row in frame["items"]] == rows
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -26,6 +26,8 @@ export const SIMULATE = {
   cycles: "Scheduling cycles",
   cyclesHint: "1 to 50. An eviction and the start that it makes room for take two.",
   run: "Simulate",
+  nothingAsked:
+    "Nothing to simulate yet: add a workload, add or remove nodes, or put an edit into the draft.",
   running: "Simulating…",
   forbidden: "You may not simulate. Ask an administrator for a role.",
   answer: "Answer",

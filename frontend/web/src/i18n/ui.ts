@@ -4,6 +4,8 @@ import { amount, bound, count, gpus, modelName, UNIT } from "./numbers.ts";
 
 export const CLOSE = "Close";
 export const NONE = "–";
+/** Instead of a count, while only the first rows of a long list have arrived. */
+export const LOADING_REST = "The first rows; the others are loading…";
 export const DISMISS = "Dismiss";
 export const CANCEL = "Cancel";
 export const OLDER = "Show older";

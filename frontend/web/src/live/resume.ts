@@ -96,7 +96,10 @@ export class Subscription {
     if (this.#requestedAt !== null) this.#requestedAt = now;
     parts.seen = frame.part;
     for (const item of frame.items) parts.items.push(item);
-    if (frame.part < frame.of) return [];
+    if (frame.part < frame.of) {
+      if (frame.part === 1) this.store.begin(frame.items, frame.asOf);
+      return [];
+    }
     this.#parts = null;
     this.#at = { epoch: frame.epoch, seq: frame.seq };
     this.#arrived();

@@ -83,4 +83,22 @@ describe("RowStore", () => {
     store.patch([set("a", { x: 2 })], [], at(2));
     expect(store.row("a")).toEqual({ k: "a", x: 1 });
   });
+
+  it("shows the beginning of its first snapshot, and of no later one", () => {
+    const store = new RowStore();
+    store.begin([{ k: "a" }], at(1));
+    expect([[...store.rows.keys()], store.loaded, store.picture.begun]).toEqual([
+      ["a"],
+      false,
+      true,
+    ]);
+    store.replace([{ k: "a" }, { k: "b" }], at(1));
+    expect([[...store.rows.keys()], store.loaded, store.picture.begun]).toEqual([
+      ["a", "b"],
+      true,
+      false,
+    ]);
+    store.begin([{ k: "c" }], at(1));
+    expect([...store.rows.keys()]).toEqual(["a", "b"]);
+  });
 });

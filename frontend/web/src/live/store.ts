@@ -14,12 +14,19 @@ export type Picture<T> = {
   readonly rows: ReadonlyMap<string, T>;
   /** False until the first complete snapshot has arrived. */
   readonly loaded: boolean;
+  /** Whether the rows are only the beginning of the first snapshot. */
+  readonly begun: boolean;
   readonly asOf: AsOf | null;
 };
 
-type State = { readonly rows: RowMap<Row>; readonly loaded: boolean; readonly asOf: AsOf | null };
+type State = Picture<Row> & { readonly rows: RowMap<Row> };
 
-export const NOTHING: State = { rows: RowMap.of<Row>([]), loaded: false, asOf: null };
+export const NOTHING: State = {
+  rows: RowMap.of<Row>([]),
+  loaded: false,
+  begun: false,
+  asOf: null,
+};
 
 export class RowStore {
   #latest = NOTHING;
@@ -58,6 +65,14 @@ export class RowStore {
     return this.#visible.rows.get(key);
   }
 
+  /** Show the beginning of the first snapshot, so that a page with many rows need not wait for the end. */
+  begin(items: readonly Row[], asOf: AsOf): void {
+    if (this.#latest.loaded) return;
+    const rows = RowMap.of(items.map((item): [string, Row] => [item.k, item]));
+    this.#latest = { rows, loaded: false, begun: true, asOf };
+    this.#visible = this.#latest;
+  }
+
   /** Replace all rows by a snapshot, keeping the identity of rows that are equal. */
   replace(items: readonly Row[], asOf: AsOf): void {
     const { rows, loaded } = this.#latest;
@@ -71,7 +86,7 @@ export class RowStore {
     }
     const map = RowMap.of(next);
     for (const key of rows.keys()) if (!map.has(key)) touched.push(key);
-    this.#latest = { rows: map, loaded: true, asOf };
+    this.#latest = { rows: map, loaded: true, begun: false, asOf };
     // The first snapshot is shown even while held, because there is no older state to keep.
     if (this.#isHeld && !loaded) this.#visible = this.#latest;
     else this.#publish(touched);
@@ -90,7 +105,7 @@ export class RowStore {
     const patched = rows.change(changed, del);
     const surplus = this.#surplus(patched);
     const limited = surplus.length === 0 ? patched : patched.change([], surplus);
-    this.#latest = { rows: limited, loaded: this.#latest.loaded, asOf };
+    this.#latest = { ...this.#latest, rows: limited, asOf };
     this.#publish([...changed.keys(), ...del.filter((key) => rows.has(key)), ...surplus]);
   }
 

@@ -114,8 +114,10 @@ function Filters({ search, onChange }: FilterProps) {
       )}
       {select("kind", AUDIT.anyKind, KINDS)}
       {select("state", AUDIT.anyState, STATES)}
-      {day("since", AUDIT.since)}
-      {day("until", AUDIT.until)}
+      <div className={styles.days}>
+        {day("since", AUDIT.since)}
+        {day("until", AUDIT.until)}
+      </div>
     </div>
   );
 }

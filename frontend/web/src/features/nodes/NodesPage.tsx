@@ -3,6 +3,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { LEGEND, NODES } from "../../i18n/nodes.ts";
 import { TOPOLOGY } from "../../i18n/topology.ts";
+import { LOADING_REST } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
@@ -34,7 +35,7 @@ const TABS: readonly TabLink[] = [
 ];
 
 export function NodesPage() {
-  const { rows, loaded, problem } = useTopic("nodes");
+  const { rows, loaded, begun, problem } = useTopic("nodes");
   const hues = useHues();
   const [search, changeSearch] = useSearch();
   const grouping = GROUPINGS.find(({ value }) => value === search.get("group"))?.value ?? "model";
@@ -46,7 +47,10 @@ export function NodesPage() {
   );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   return (
-    <Page title={NODES.title} note={loaded ? groupNote(matching) : undefined}>
+    <Page
+      title={NODES.title}
+      note={loaded ? groupNote(matching) : begun ? LOADING_REST : undefined}
+    >
       <TabNav name={TOPOLOGY.tabList} tabs={TABS} active="grid" />
       <Card name={NODES.card}>
         <div className={styles.bar}>
@@ -77,7 +81,7 @@ export function NodesPage() {
           />
         </div>
         <RestingNodes nodes={rows.values()} />
-        {!loaded ? (
+        {!loaded && matching.length === 0 ? (
           <Loading rows={12} />
         ) : rows.size === 0 ? (
           <Empty title={NODES.emptyTitle}>{NODES.empty}</Empty>

@@ -109,7 +109,11 @@ export function QuestionForm({ initial, edits, locked, isRunning, onRun }: Props
           onChange={(event) => change({ cycles: event.currentTarget.value })}
           mb="sm"
         />
-        {locked !== null && <p className={styles.hint}>{locked}</p>}
+        {locked !== null ? (
+          <p className={styles.hint}>{locked}</p>
+        ) : (
+          question === null && <p className={styles.hint}>{SIMULATE.nothingAsked}</p>
+        )}
         <Button
           type="submit"
           loading={isRunning}

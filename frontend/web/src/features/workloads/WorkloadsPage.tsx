@@ -3,6 +3,7 @@ import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { useNavigate } from "react-router";
 import { reasonText, stateText } from "../../i18n/reasons.ts";
+import { LOADING_REST } from "../../i18n/ui.ts";
 import { WORKLOADS } from "../../i18n/workloads.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
@@ -27,7 +28,7 @@ export function workloadKey(row: Workload): string {
 }
 
 export function WorkloadsPage() {
-  const { rows, loaded, problem } = useTopic("workloads");
+  const { rows, loaded, begun, problem } = useTopic("workloads");
   const { rows: queues } = useTopic("queues");
   const hues = useHues();
   const navigate = useNavigate();
@@ -64,9 +65,9 @@ export function WorkloadsPage() {
   return (
     <Page
       title={WORKLOADS.title}
-      note={loaded ? WORKLOADS.count(matching.length, rows.size) : undefined}
+      note={loaded ? WORKLOADS.count(matching.length, rows.size) : begun ? LOADING_REST : undefined}
     >
-      {!loaded ? (
+      {!loaded && matching.length === 0 ? (
         <Loading rows={12} />
       ) : (
         <VirtualTable

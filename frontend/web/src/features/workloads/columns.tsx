@@ -21,7 +21,7 @@ export function workloadColumns(
     {
       key: "name",
       label: WORKLOAD_COLUMNS.name,
-      width: "minmax(170px, 1.2fr)",
+      width: "minmax(160px, 1.2fr)",
       sortBy: (row) => row.owner || row.name,
       render: (row) => (
         <div className={styles.two}>
@@ -33,7 +33,7 @@ export function workloadColumns(
     {
       key: "queue",
       label: WORKLOAD_COLUMNS.queue,
-      width: "minmax(104px, 0.7fr)",
+      width: "minmax(132px, 0.8fr)",
       sortBy: (row) => label(row.queue),
       render: (row) => (
         <span className={styles.queue} title={row.queue}>
@@ -52,14 +52,14 @@ export function workloadColumns(
     {
       key: "ready",
       label: WORKLOAD_COLUMNS.ready,
-      width: "78px",
+      width: "74px",
       numeric: true,
       render: (row) => `${row.ready} / ${row.minMember}`,
     },
     {
       key: "gpu",
       label: WORKLOAD_COLUMNS.gpu,
-      width: "58px",
+      width: "48px",
       numeric: true,
       sortBy: (row) => row.gpu,
       render: (row) => (row.gpuKind === "none" ? NONE : gpus(row.gpu)),
@@ -67,14 +67,14 @@ export function workloadColumns(
     {
       key: "priority",
       label: WORKLOAD_COLUMNS.priority,
-      width: "92px",
+      width: "minmax(92px, 0.6fr)",
       sortBy: (row) => row.priority ?? 0,
       render: (row) => row.priorityClass || String(row.priority ?? NONE),
     },
     {
       key: "position",
       label: WORKLOAD_COLUMNS.position,
-      width: "64px",
+      width: "58px",
       numeric: true,
       sortBy: (row) => row.position ?? Number.MAX_SAFE_INTEGER,
       render: (row) => (row.position === null ? NONE : WHY.place(row.position)),
@@ -82,14 +82,14 @@ export function workloadColumns(
     {
       key: "reason",
       label: WORKLOAD_COLUMNS.reason,
-      width: "minmax(150px, 2.4fr)",
+      width: "minmax(170px, 2.4fr)",
       sortBy: (row) => row.reason,
       render: (row) => <Reason workload={row} />,
     },
     {
       key: "age",
       label: WORKLOAD_COLUMNS.age,
-      width: "82px",
+      width: "74px",
       numeric: true,
       sortBy: (row) => -Date.parse(row.createdAt),
       render: (row) => <Elapsed since={row.createdAt} />,

@@ -50,7 +50,7 @@ export function BoundField(props: Props) {
   const error = problem === undefined ? props.error : entryProblemText(problem, entry.text);
   if (pointer === "/userFairness") {
     return (
-      <div className={[styles.field, isChanged ? styles.draft : ""].join(" ")}>
+      <div className={[styles.field, styles.single, isChanged ? styles.draft : ""].join(" ")}>
         <Switch
           size="xs"
           label={name}

@@ -12,7 +12,7 @@ export const COLUMNS = [
   { key: "share", label: QUEUE_COLUMNS.share, width: "76px", numeric: true },
   { key: "allocated", label: QUEUE_COLUMNS.allocated, width: "76px", numeric: true },
   { key: "bar", label: QUEUE_COLUMNS.bar, width: "minmax(120px, 2fr)", numeric: false },
-  { key: "trend", label: QUEUE_COLUMNS.trend, width: "64px", numeric: false },
+  { key: "trend", label: QUEUE_COLUMNS.trend, width: "72px", numeric: false },
   { key: "pending", label: QUEUE_COLUMNS.pending, width: "60px", numeric: true },
   { key: "edit", label: QUEUE_COLUMNS.edit, width: "30px", numeric: false },
 ] as const;
