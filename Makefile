@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python requirements/install.py
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak bench lint fmt clean lock dist dist-check docs kubectl
+.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak bench bench-dashboard lint fmt clean lock dist dist-check docs kubectl
 .DEFAULT_GOAL := help
 # Two steps of the set-up at a time: one downloads while the other unpacks.
 MAKEFLAGS += --jobs=2
@@ -128,6 +128,11 @@ soak: dev
 
 bench: dev
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench.dashboard
+
+# The budgets of the dashboard in a real browser, with 500 open connections for two minutes (KAIWEB_BENCH_MINUTES=20).
+bench-dashboard: dev
+	$(BIN)/python -m tests.bench.dashboard
 
 # -- documentation ---------------------------------------------------------------------------------
 $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/dev.stamp

@@ -89,10 +89,11 @@ def open_snapshot(topic: Topic) -> TopicSnapshot:
     """
     epoch, position = live.epoch(), live.position()
     snapshot = TopicSnapshot(topic, epoch, position, as_of(position), topic.filter(), None)
-    keys = topic.family.keys() if topic.family.keys is not None and not topic.key else []
-    if len(keys) > PART_ITEMS:
-        snapshot.keys = keys
-        return snapshot
+    # A client that sees only some queues must not learn from the number of parts how much there is in all.
+    if topic.family.keys is not None and not topic.key and not topic.visibility.is_partial:
+        snapshot.keys = topic.family.keys()
+        if len(snapshot.keys) > PART_ITEMS:
+            return snapshot
     is_shared = not topic.key and not topic.is_filtered and topic.family.name != CLUSTER
     cached = _full.get(topic.family.name) if is_shared else None
     is_fresh = cached is not None and cached[:2] == (epoch, position)
