@@ -11,8 +11,9 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import replace
+from typing import Any
 
 import orjson
 from channels.db import database_sync_to_async
@@ -45,6 +46,7 @@ MAX_SUBSCRIPTIONS = 32
 HEARTBEAT_S = 20
 RIGHTS_CHECK_S = 30.0
 BAD_PROTOCOL, NO_LOGIN, TOO_MANY = 4400, 4401, 4429
+SERVER_ERROR = 1011
 PROBLEMS = "https://kaiweb.dev/problems/"
 
 SOCKETS = Gauge("kaiweb_live_sockets", "Open live connections")
@@ -67,6 +69,8 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._is_hidden = False
         self._has_pending = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        #: By subscription, what brings it to its present state; it may take seconds, and others must not wait for it.
+        self._openings: dict[str, asyncio.Task[None]] = {}
         self._counted_for = ""
         if PROTOCOL not in self.scope["subprotocols"]:
             await self._refuse(BAD_PROTOCOL)
@@ -104,9 +108,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await hub().leave(self)
         if self._tasks:
             SOCKETS.dec()
-        for task in self._tasks:
+        tasks = [*self._tasks, *self._openings.values()]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     # For the hub.
 
@@ -178,6 +183,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             subscription.acknowledge(_position(frame.get("seq")))
         else:
             del self._subscriptions[subscription.id]
+            self._cancel_opening(subscription.id)
 
     async def _subscribe(self, frame: Frame) -> None:
         name = frame.get("id")
@@ -198,14 +204,32 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._subscriptions[name] = subscription
         resume = frame.get("resume")
         if isinstance(resume, dict):
-            await self._resume(subscription, str(resume.get("epoch")), _position(resume.get("seq")))
+            epoch, seq = str(resume.get("epoch")), _position(resume.get("seq"))
+            self._open(name, self._resume(subscription, epoch, seq))
         else:
-            await self._snapshot(subscription)
+            self._open(name, self._snapshot(subscription))
+
+    def _open(self, name: str, opening: Coroutine[Any, Any, None]) -> None:
+        """Bring a subscription to its present state in a task of its own, in place of an earlier one."""
+        self._cancel_opening(name)
+        self._openings[name] = asyncio.create_task(self._run(opening), name=f"live-open-{name}")
+
+    def _cancel_opening(self, name: str) -> None:
+        opening = self._openings.pop(name, None)
+        if opening is not None:
+            opening.cancel()
+
+    async def _run(self, opening: Coroutine[Any, Any, None]) -> None:
+        try:
+            await opening
+        except Exception:  # entry point of a task, whose errors nobody else reads
+            log.exception("a live topic could not be read")
+            await self.close(SERVER_ERROR)
 
     async def _resume(self, subscription: Subscription, epoch: str, seq: int) -> None:
         missed = await database_sync_to_async(read_missed)(subscription.topic, epoch, seq)
         if isinstance(missed, Reset):
-            await self._reset(subscription, missed)
+            await self._send_reset(subscription, missed)
             return
         batch, admits = missed
         subscription.begin(seq, None, admits, time.monotonic())
@@ -213,7 +237,11 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self._send({"t": "resumed", "id": subscription.id, "from": str(seq)})
         self._has_pending.set()
 
-    async def _reset(self, subscription: Subscription, reason: Reset) -> None:
+    def _reset(self, subscription: Subscription, reason: Reset) -> None:
+        subscription.restart()
+        self._open(subscription.id, self._send_reset(subscription, reason))
+
+    async def _send_reset(self, subscription: Subscription, reason: Reset) -> None:
         subscription.restart()
         await self._send({"t": "reset", "id": subscription.id, "reason": reason.value})
         await self._snapshot(subscription)
@@ -243,7 +271,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 if due_at > now:
                     waits.append(due_at - now)
                 elif (reason := subscription.due_reset()) is not None:
-                    await self._reset(subscription, reason)
+                    self._reset(subscription, reason)
                 elif (frame := subscription.take(now)) is not None:
                     await self._send(frame)
             with contextlib.suppress(TimeoutError):
@@ -276,7 +304,7 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 self._fingerprint, self._visibility = rights.fingerprint, visibility
                 for subscription in tuple(self._subscriptions.values()):
                     subscription.topic = replace(subscription.topic, visibility=visibility)
-                    await self._reset(subscription, Reset.RIGHTS)
+                    self._reset(subscription, Reset.RIGHTS)
 
     async def _problem(self, name: str | None, slug: str, detail: str) -> None:
         problem = {"type": PROBLEMS + slug, "title": "Refused", "detail": detail, "errors": []}

@@ -331,9 +331,10 @@ async def test_too_many_subscriptions_end_the_connection(connect: Connect) -> No
     browser = await connect()
     for number in range(33):
         await browser.say(t="sub", id=str(number), topic="queue:none")
-    for _number in range(32):
-        assert (await browser.hear())["t"] == "snap"
-    assert (await browser.hear())["t"] == "err"
+    # The answers to the others may come before and after.
+    while (frame := await browser.hear())["t"] != "err":
+        assert frame["t"] == "snap"
+    assert frame["id"] == "32"
     assert await close_code(browser) == 4429
 
 

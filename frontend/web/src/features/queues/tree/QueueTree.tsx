@@ -1,7 +1,7 @@
 import { hotkeysCoreFeature, type ItemInstance, syncDataLoaderFeature } from "@headless-tree/core";
 import { useTree } from "@headless-tree/react";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type HTMLProps, useEffect, useMemo, useRef } from "react";
+import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
 import { QUEUES } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
@@ -92,14 +92,21 @@ export function QueueTree({
   });
   // The effect also runs for another `view`, which is no reason to build the tree again.
   const builtFrom = useRef<Tree>(null);
+  const [built, setBuilt] = useState(0);
   useEffect(() => {
     if (builtFrom.current === tree) return;
     builtFrom.current = tree;
     view.rebuildTree();
+    setBuilt((count) => count + 1);
   }, [tree, view]);
 
   // Until the tree is built again, the view may have queues that no longer exist.
-  const items = view.getItems().filter((item) => queues.has(item.getId()));
+  // Asking the view for each of 2,000 queues takes longer than a frame, so it is not done while scrolling.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the view keeps its identity when its items change
+  const items = useMemo(
+    () => view.getItems().filter((item) => tree.level.has(item.getId())),
+    [view, tree, built, expandedItems],
+  );
   const rows = useVirtualizer({
     count: items.length,
     getScrollElement: () => scroller.current,
