@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Sum
 from django.utils import timezone
@@ -17,14 +17,24 @@ from scheduler.models import SessionRecord
 
 KEY = "cluster"
 LISTED_QUEUES = 8
-NODE_COLUMNS = ("model", "gpus", "gpus_healthy", "used_gpu", "is_ready", "is_cordoned")
 WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+
+
+class _Node(NamedTuple):
+    """Columns instead of rows, because this is read every second and a cluster may have 10,000 nodes."""
+
+    model: str
+    gpus: int
+    gpus_healthy: int
+    used_gpu: float
+    is_ready: bool
+    is_cordoned: bool
 
 
 def cluster_item() -> dict[str, Any]:
     """Return the item as of now."""
-    # Columns instead of rows, because this is read every second and a cluster may have 10,000 nodes.
-    nodes = list(Node.objects.order_by().values_list(*NODE_COLUMNS, named=True))
+    rows = Node.objects.order_by().values_list(*_Node._fields)
+    nodes = [_Node(*row) for row in rows]
     queues = queue_items()
     now = timezone.now()
     return {
@@ -51,7 +61,7 @@ def mirror_time() -> datetime | None:
     return heartbeat.seen_at if heartbeat else None
 
 
-def _gpus(nodes: list[Any]) -> dict[str, Any]:
+def _gpus(nodes: list[_Node]) -> dict[str, Any]:
     total = sum(node.gpus for node in nodes)
     allocated = sum(node.used_gpu for node in nodes)
     unusable = sum(_unusable(node) for node in nodes)
@@ -63,7 +73,7 @@ def _gpus(nodes: list[Any]) -> dict[str, Any]:
     }
 
 
-def _unusable(node: Any) -> float:
+def _unusable(node: _Node) -> float:
     """Return the number of devices that are free but cannot be allocated."""
     free_gpus = max(0.0, node.gpus - node.used_gpu)
     if not node.is_ready or node.is_cordoned:
@@ -71,8 +81,8 @@ def _unusable(node: Any) -> float:
     return min(free_gpus, float(node.gpus - node.gpus_healthy))
 
 
-def _models(nodes: list[Any]) -> list[dict[str, Any]]:
-    by_model: dict[str, list[Any]] = defaultdict(list)
+def _models(nodes: list[_Node]) -> list[dict[str, Any]]:
+    by_model: dict[str, list[_Node]] = defaultdict(list)
     for node in nodes:
         if node.gpus:
             by_model[node.model].append(node)
