@@ -318,6 +318,7 @@ class AuditAction(models.TextChoices):
     RELEASE = "release"
     REQUEUE = "requeue"
     RETRY_BIND = "retryBind"
+    TAKE_OVER = "takeOver"
 
 
 class QuotaChange(models.Model):

@@ -55,6 +55,10 @@ class QueueAccess(s.Serializer[object]):
     items = AccessEntry(many=True)
 
 
+class TakeOver(s.Serializer[object]):
+    owner = s.CharField(help_text="The manager that owns the queue now; another one is refused.")
+
+
 class TopologyName(s.Serializer[object]):
     name = s.CharField()
     levels = s.ListField(child=s.CharField(), help_text="Labels of nodes, widest first.")

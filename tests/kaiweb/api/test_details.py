@@ -242,3 +242,71 @@ def test_a_node_lists_its_pods_also_those_without_gpus(client: APIClient) -> Non
     assert rows == [("big", "q", 4, "running"), ("agent", "", 0, "running")]
     assert "labels" in get(client, "/nodes/n1")
     get(client, "/nodes/n2/pods", 404)
+
+
+APPLIED = {
+    "manager": "argocd", "operation": "Apply", "apiVersion": "scheduling.run.ai/v2",
+    "time": "2026-11-29T11:00:00Z", "fieldsType": "FieldsV1",
+    "fieldsV1": {"f:spec": {"f:resources": {"f:gpu": {"f:quota": {}}}}},
+}  # fmt: skip
+
+
+def owned_queue(cluster: FakeGateway) -> None:
+    body = cluster.raw(QUEUES, "physics")
+    body["metadata"]["managedFields"] = [APPLIED]
+    cluster.replace(QUEUES, "physics", body)
+
+
+def test_a_draft_of_a_queue_that_git_owns_is_exported_as_patches(
+    client: APIClient, cluster_with_work: FakeGateway
+) -> None:
+    owned_queue(cluster_with_work)
+    edits = [
+        {"name": "physics", "edit": {"quota": {"gpu": 6}, "priority": 5, "limit": {"gpu": None}}},
+        {"name": "fresh", "action": "create", "edit": {"parent": "science", "quota": {"gpu": 1}}},
+        {"name": "product", "action": "delete"},
+    ]
+    change = client.post(f"{API}/changes", {"edits": edits, "title": "More"}, format="json").json()
+    assert "field-owned" in {error["code"] for error in change["errors"]}
+    response = client.get(f"{API}/changes/{change['id']}/patch")
+    assert response["Content-Type"].startswith("application/yaml")
+    text = response.content.decode()
+    assert text.startswith("# More\n")
+    patch, created, deleted = yaml.safe_load_all(text)
+    assert patch == {
+        "apiVersion": "scheduling.run.ai/v2", "kind": "Queue", "metadata": {"name": "physics"},
+        "spec": {"resources": {"gpu": {"quota": 6, "limit": None}}, "priority": 5},
+    }  # fmt: skip
+    assert (created["metadata"]["name"], created["spec"]["parentQueue"]) == ("fresh", "science")
+    assert deleted["$patch"] == "delete"
+    assert client.get(f"{API}/changes/999/patch").status_code == 404
+
+
+def test_an_admin_takes_a_queue_over_and_the_audit_log_says_from_whom(
+    client: APIClient, cluster_with_work: FakeGateway
+) -> None:
+    owned_queue(cluster_with_work)
+    path = f"{API}/queues/physics/take-over?reason=moved"
+    refused = client.post(path, {"owner": "flux"}, format="json")
+    assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[1]) == (409, "field-owned")
+    taken = client.post(path, {"owner": "argocd"}, format="json")
+    assert (taken.status_code, taken.json()["managedBy"]) == (200, "")
+    managers = [
+        entry["manager"]
+        for entry in cluster_with_work.raw(QUEUES, "physics")["metadata"].get("managedFields", [])
+    ]
+    assert "argocd" not in managers
+    [entry] = get(client, "/audit?queue=physics")["items"]
+    assert (entry["action"], entry["state"], entry["reason"], entry["diff"]) == (
+        "takeOver", "done", "moved",
+        [{"pointer": "/managedBy", "before": "argocd", "after": "kaiweb"}],
+    )  # fmt: skip
+    edit = [{"name": "physics", "edit": {"quota": {"gpu": 6}}}]
+    change = client.post(f"{API}/changes", {"edits": edit}, format="json").json()
+    assert change["errors"] == []
+
+
+def test_only_admins_take_queues_over(editor: APIClient, cluster_with_work: FakeGateway) -> None:
+    owned_queue(cluster_with_work)
+    answer = editor.post(f"{API}/queues/physics/take-over", {"owner": "argocd"}, format="json")
+    assert answer.status_code == 403

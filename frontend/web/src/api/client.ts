@@ -1,5 +1,5 @@
 /** The REST calls of the dashboard. All of them are public API that scripts can use as well. */
-import type { Health, Me, NewQueue, QueuePatch, QueueWritten } from "../model/rows.ts";
+import type { Health, Me, NewQueue, Queue, QueuePatch, QueueWritten } from "../model/rows.ts";
 import { noAnswerInTime, readProblem, unreachable } from "./problem.ts";
 
 export type QueueAnswer = QueueWritten;
@@ -37,6 +37,13 @@ export function patchQueue(
 
 export function createQueue(queue: NewQueue, options: WriteOptions): Promise<QueueAnswer> {
   return write<QueueAnswer>("POST", "/queues", options, { body: queue });
+}
+
+/** Let kaiweb own a queue that another manager applies; the values stay. */
+export function takeOverQueue(name: string, owner: string, reason: string): Promise<Queue> {
+  const query = new URLSearchParams(reason === "" ? {} : { reason });
+  const path = `/queues/${encodeURIComponent(name)}/take-over?${query}`;
+  return call<Queue>("POST", path, { body: { owner } });
 }
 
 /** Delete a queue. A dry run returns what it would do, a real one nothing. */

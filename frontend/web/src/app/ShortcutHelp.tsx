@@ -18,6 +18,7 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
   [["Enter"], KEYBOARD.open],
   [["e"], KEYBOARD.edit],
   [["m"], KEYBOARD.moveQueue],
+  [["F2"], KEYBOARD.inline],
   [["Esc"], KEYBOARD.close],
 ];
 

@@ -156,6 +156,7 @@ export const KEYBOARD = {
   open: "Open the focused item",
   edit: "Edit the focused queue",
   moveQueue: "Move the focused queue",
+  inline: "Edit the cells of the focused queue",
   close: "Close",
 } as const;
 

@@ -118,6 +118,10 @@ export const CHANGE = {
   request: "Request approval",
   requested: "Approval requested",
   requestedText: "Administrators see the change on the page Changes.",
+  exportPatch: "Export patch",
+  exportText: (owners: string) =>
+    `${owners} manages queues of this draft, so it cannot be applied here. Export it as a patch for the source of these queues.`,
+  patch: "Patch",
   needsApproval:
     "You may not edit all of these queues. Ask an administrator to approve the change.",
   approve: "Approve",
@@ -169,6 +173,7 @@ const AUDIT_ACTIONS: Record<AuditEntry["action"], string> = {
   release: "Released",
   requeue: "Requeued",
   retryBind: "Retried the bind of",
+  takeOver: "Took over",
 };
 const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
   queue: "queue",
@@ -213,6 +218,7 @@ export function pointerName(pointer: string): string {
   const known = POINTERS.find((each) => each === pointer);
   if (known !== undefined) return fieldName(known);
   if (pointer === "/parent") return "Parent queue";
+  if (pointer === "/managedBy") return "Managed by";
   if (pointer.startsWith("/labels/")) return `Label ${unescaped(pointer.slice("/labels/".length))}`;
   return pointer.slice(1);
 }

@@ -1,9 +1,13 @@
 /** Texts of the queues page: the tree, the drawer and its form. */
+
+import { needsMeaning } from "../model/amountText.ts";
 import type { Bound, Resource } from "../model/rows.ts";
 import {
+  type Entry,
   type EntryProblem,
   type Part,
   type Pointer,
+  readEntry,
   splitPointer,
   type TextField,
   textField,
@@ -147,6 +151,26 @@ export const FORM = {
   viewer: "You can view queues but not edit them. Ask an administrator for the right to edit.",
   stale: "The data shown is out of date. Editing is possible again once it is current.",
   managedElsewhere: (owner: string) => `${owner} manages this queue. Edit it there.`,
+  forGit: "Draft a change for Git",
+  forGitNote:
+    "What you type is not saved here: add it to the draft, and export the draft as a patch.",
+} as const;
+
+export const TAKE_OVER = {
+  button: "Take over…",
+  title: (queue: string) => `Take ${queue} over?`,
+  text: (owner: string) =>
+    `kaiweb will own the fields of this queue instead of ${owner}, and they can be edited here. The values stay as they are. Remove the queue from its source as well: ${owner} will object, or write its values again.`,
+  confirm: (owner: string) => `Type ${owner} to confirm`,
+  reason: "Reason",
+  submit: "Take over",
+  done: "Taken over",
+  doneText: (queue: string) => `Queue ${queue} can be edited here now.`,
+} as const;
+
+export const INLINE = {
+  cell: (field: string, queue: string) => `${field} of ${queue}`,
+  hint: "Enter adds it to the draft, Escape leaves it as it was. Also: unlimited, or nothing for unset.",
 } as const;
 
 export const CONFLICT = {
@@ -215,6 +239,13 @@ export function fieldUnit(pointer: Pointer): string {
   return at === null || at.part === "weight" ? "" : UNIT[at.resource];
 }
 
+/** A field's value in a cell of the tree, whose head names the unit. */
+export function cellText(pointer: Pointer, value: Value): string {
+  const at = splitPointer(pointer);
+  if (at === null || at.part === "weight") return value === undefined ? "–" : String(value);
+  return bound(at.resource, value as Bound | undefined);
+}
+
 /** A field's value as text, in the unit people type. */
 export function valueText(pointer: Pointer, value: Value): string {
   const at = splitPointer(pointer);
@@ -224,6 +255,15 @@ export function valueText(pointer: Pointer, value: Value): string {
   return at.resource === "gpu" ? gpuCount(value) : `${text} ${UNIT[at.resource]}`;
 }
 
+/** What an entry means, where it is more than the plain number that the field shows; "" else. */
+export function entryMeaning(pointer: Pointer, entry: Entry): string {
+  const at = splitPointer(pointer);
+  if (at === null || at.part === "weight" || entry.kind !== "value" || !needsMeaning(entry.text))
+    return "";
+  const result = readEntry(pointer, entry);
+  return typeof result === "string" ? "" : `= ${valueText(pointer, result.value)}`;
+}
+
 /** Why a typed text is not a value, and what to type instead. */
 export function entryProblemText(problem: EntryProblem, text: string): string {
   switch (problem) {
@@ -231,6 +271,8 @@ export function entryProblemText(problem: EntryProblem, text: string): string {
       return "Enter a number, or choose unlimited or unset.";
     case "notANumber":
       return `"${text.trim()}" is not a number. Use digits and a decimal point.`;
+    case "ambiguous":
+      return `"${text.trim()}" may be read in two ways. Write it without the comma.`;
     case "notWhole":
       return "Enter a whole number.";
     case "negative":

@@ -1,4 +1,5 @@
 /** The amounts of sibling queues as one table of texts, and the edits that make them true. */
+import { readAmountText } from "./amountText.ts";
 import type { DraftEdit } from "./draft.ts";
 import type { Bound, Queue } from "./rows.ts";
 
@@ -49,7 +50,11 @@ export function quotaSum(table: ChildTable): number | null {
 export function scaled(table: ChildTable, total: number): ChildTable {
   const sum = quotaSum(table);
   if (sum === null || sum === 0) return shared(table, total);
-  return withQuotas(table, total, (quota) => (Number(quota || 0) * total) / sum);
+  return withQuotas(
+    table,
+    total,
+    (quota) => (Number(readAmount(quota, "quota") ?? 0) * total) / sum,
+  );
 }
 
 /** Give each queue the same quota, so that they add up to `total`. */
@@ -85,5 +90,6 @@ function readAmount(text: string, field: ChildField): Bound | null | undefined {
   const trimmed = text.trim();
   if (trimmed === "") return field === "weight" ? undefined : null;
   if (trimmed === UNLIMITED) return field === "weight" ? undefined : UNLIMITED;
-  return /^\d*(\.\d{1,3})?$/.test(trimmed) ? Number(trimmed) : undefined;
+  const amount = readAmountText("gpu", trimmed);
+  return typeof amount === "string" ? undefined : amount;
 }

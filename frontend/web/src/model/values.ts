@@ -2,9 +2,11 @@
  * The editable fields of a queue as a flat map, the form entries that show them, and the three-way
  * merge of two people's changes. A field is named by its JSON pointer, as in the server's errors.
  */
+
+import { readAmountText } from "./amountText.ts";
 import { modelsText, readModels } from "./gpuModels.ts";
 import { type Bound, type Queue, type QueuePatch, RESOURCES, type Resource } from "./rows.ts";
-import { fromShown, toShown } from "./units.ts";
+import { toShown } from "./units.ts";
 
 /** The text of an option that is on. */
 export const YES = "yes";
@@ -98,6 +100,7 @@ export type EntryProblem =
   | "notWhole"
   | "negative"
   | "tooPrecise"
+  | "ambiguous"
   | "notLabels"
   | "notModels";
 
@@ -117,13 +120,17 @@ export function readEntry(pointer: Pointer, entry: Entry): { value: Value } | En
   if (textField(pointer) !== null) return { value: text === "" ? undefined : text };
   const isBound = pointer.startsWith("/quota") || pointer.startsWith("/limit");
   if (text === "") return isBound ? "missing" : { value: undefined };
+  const at = splitPointer(pointer);
+  if (at !== null && at.part !== "weight") {
+    const amount = readAmountText(at.resource, text);
+    return typeof amount === "string" ? amount : { value: amount };
+  }
   if (!/^-?\d*\.?\d+$/.test(text)) return "notANumber";
   const number = Number(text);
-  const at = splitPointer(pointer);
   if (at === null) return Number.isInteger(number) ? { value: number } : "notWhole";
   if (number < 0) return "negative";
   if (!/^\d*(\.\d{1,3})?$/.test(text)) return "tooPrecise";
-  return { value: at.part === "weight" ? number : fromShown(at.resource, number) };
+  return { value: number };
 }
 
 type Labels = Readonly<Record<string, string>>;

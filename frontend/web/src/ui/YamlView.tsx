@@ -6,17 +6,17 @@ import { Panel } from "./Panel.tsx";
 import { ScrollRegion } from "./ScrollRegion.tsx";
 import styles from "./YamlView.module.css";
 
-type Props = { path: string; file: string };
+type Props = { path: string; file: string; title?: string };
 
 /** An object as the cluster has it, to read, copy or download. */
-export function YamlView({ path, file }: Props) {
+export function YamlView({ path, file, title }: Props) {
   const query = useYaml(path);
   return (
     <Answer query={query} rows={12}>
       {(text) => (
         <Panel
-          title={YAML.title}
-          note={YAML.note}
+          title={title ?? YAML.title}
+          note={title === undefined ? YAML.note : undefined}
           tools={<YamlTools text={text} file={file} />}
           flush
         >

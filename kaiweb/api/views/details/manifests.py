@@ -12,12 +12,15 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, flag
+from kaiweb.api.base import Shows, View, flag, row_with_number
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.http.renderers import OrjsonRenderer
 from kaiweb.api.schema import details as schema
 from kaiweb.api.views.workloads import find
+from kaiweb.models import ChangeSet
+from kaiweb.planning import change_sets
+from kaiweb.planning.export import patch_of
 from kube.errors import NotFoundError
 from kube.gateway import Selectors
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, Resource
@@ -73,6 +76,40 @@ class _Manifest(View):
         if not flag(request, "managedFields"):
             body.get("metadata", {}).pop("managedFields", None)
         return Response({"apiVersion": resource.api_version, "kind": resource.kind, **body})
+
+
+class YamlTextRenderer(YamlRenderer):
+    """A text that is YAML already."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Encode the body."""
+        if isinstance(data, str):
+            return data.encode()
+        return super().render(data, accepted_media_type, renderer_context)
+
+
+class ChangePatch(View):
+    """The edits of a change set for the source that owns the queues."""
+
+    renderer_classes = (YamlTextRenderer,)
+    accepts: ClassVar = {"get": ()}
+
+    @extend_schema(
+        operation_id="getChangePatch",
+        responses={(200, "application/yaml"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Return the edits as patches for Kustomize and kubectl, one YAML document for each queue."""
+        row = row_with_number(ChangeSet.objects.all(), pk)
+        if row is None:
+            raise Problem("not-found", f"change set {pk} does not exist")
+        queues = change_sets.live_queues(gateway())
+        return Response(patch_of(row.title, change_sets.edits_of(row), queues))
 
 
 class QueueManifest(_Manifest):

@@ -12,12 +12,22 @@ from rest_framework.response import Response
 
 from kaiweb.api.base import Shows, View, caller
 from kaiweb.api.errors import Problem
+from kaiweb.api.http import parameters
 from kaiweb.api.schema import details as schema
+from kaiweb.api.schema.queues import Queue
+from kaiweb.api.writes import write_request
+from kaiweb.items.queues import items_of
 from kaiweb.items.shares import share_item
+from kaiweb.planning.take_over import take_over
+from kube.objects.meta import convert
 from queues import selectors
+from queues.cluster import gateway
 from queues.errors import UnknownQueueError
+from queues.mirror.rows import queue_row
+from queues.mirror.views import QueueView
 from queues.models import Role, RoleBinding
 from queues.tree import hierarchy
+from scheduler.tools.simulate.what_if.question import Struct, read_body
 
 
 class QueueShareSteps(View):
@@ -58,6 +68,31 @@ class QueueAccess(View):
                 "forbidden", f"listing who may edit '{name}' needs the right 'edit' on it"
             )
         return Response({"items": _access_items(path)})
+
+
+class QueueTakeOver(View):
+    """Take a queue over from another manager."""
+
+    accepts: ClassVar = {"post": ("dryRun", "reason")}
+
+    @extend_schema(
+        operation_id="takeOverQueue",
+        request=schema.TakeOver,
+        parameters=[parameters.ONLY_DRY_RUN, parameters.REASON],
+        responses=Queue,
+    )
+    def post(self, request: Request, name: str) -> Response:
+        """Let kaiweb own the fields of a queue that for example a GitOps controller applies; values stay.
+
+        Only admins may; the audit log says from whom the queue was taken.
+        """
+        body = read_body(request.data, _TakeOver)
+        written = take_over(gateway(), name, body.owner, write_request(request))
+        return Response(items_of([queue_row(convert(written, QueueView))])[0])
+
+
+class _TakeOver(Struct, frozen=True, kw_only=True):
+    owner: str
 
 
 def _access_items(path: Sequence[str]) -> list[dict[str, Any]]:

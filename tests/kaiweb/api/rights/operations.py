@@ -213,6 +213,12 @@ OPERATIONS: Mapping[str, Row] = {
     "getQueueShare": Row(READ, _queue),
     "getQueueAccess": Row(ACCESS, _queue),
     "getQueueYaml": Row(READ, _queue),
+    # In the table nobody else owns the queue, which is found out after the right is checked.
+    "takeOverQueue": Row(
+        ADMIN,
+        lambda world: Call(path={"name": world.queue}, body={"owner": "argocd"}),
+        ok=(409,),
+    ),
     "getQueueHistory": Row(USE, _queue),
     "getQueueUsage": Row(USE, _queue),
     "getQueuesHistory": Row(USE, lambda world: Call(query=f"?queue={world.queue}")),
@@ -267,6 +273,7 @@ OPERATIONS: Mapping[str, Row] = {
     "deleteSimulation": Row(ADMIN, _simulation),
     "listChanges": Row(READ),
     "getChange": Row(READ, _others_change()),
+    "getChangePatch": Row(READ, _others_change()),
     "createChange": Row(
         DRAFT, lambda world: Call(body={"edits": [{"name": world.queue, "edit": {"priority": 2}}]})
     ),

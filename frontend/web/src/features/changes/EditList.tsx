@@ -8,6 +8,7 @@ import type { Change } from "../../model/rows.ts";
 import { Panel } from "../../ui/Panel.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
 import styles from "./Change.module.css";
+import { PatchExport } from "./PatchExport.tsx";
 
 type Props = {
   change: Change;
@@ -25,7 +26,11 @@ export function EditList({ change, onWrite, onEmpty }: Props) {
     else void onWrite?.({ edits });
   };
   return (
-    <Panel title={CHANGE.edits} note={DRAFT.queues(change.queues)}>
+    <Panel
+      title={CHANGE.edits}
+      note={DRAFT.queues(change.queues)}
+      tools={<PatchExport change={change} />}
+    >
       {change.plan.map(({ queue, action, diff }) => (
         <section key={queue} className={styles.edit} aria-label={queue}>
           <h3 className={styles.queue}>

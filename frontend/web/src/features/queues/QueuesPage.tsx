@@ -1,20 +1,29 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useCallback, useMemo, useState } from "react";
+import { ApiProblem } from "../../api/problem.ts";
 import { useMe } from "../../api/useMe.ts";
 import { useDraft } from "../../editing/useDraft.ts";
+import { DRAFT } from "../../i18n/changes.ts";
 import { RESOURCE_NAME } from "../../i18n/numbers.ts";
 import { QUEUES } from "../../i18n/queues.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
 import { mayEdit, mayPlaceUnder } from "../../model/rights.ts";
-import { type Me, type Queue, RESOURCES, type Resource } from "../../model/rows.ts";
+import {
+  type Me,
+  type Queue,
+  type QueuePatch,
+  RESOURCES,
+  type Resource,
+} from "../../model/rows.ts";
 import { ancestors, buildTree } from "../../model/tree.ts";
 import { BulletLegend } from "../../ui/BulletBar.tsx";
 import { Card } from "../../ui/Card.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { RichText } from "../../ui/RichText.tsx";
+import { reportFailure } from "../../ui/reportDone.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useLatest } from "../../ui/useLatest.ts";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -48,7 +57,8 @@ export function QueuesPage() {
   const onEdit = useCallback((name: string) => changeSearch({ queue: name }), [changeSearch]);
   const me = useMe();
   const [action, setAction] = useState<QueueAction | null>(null);
-  const { edits } = useDraft();
+  const draft = useDraft();
+  const { edits } = draft;
   const draftedEdits = useUnchanged(edits);
   const drafted = useMemo(
     () => new Map(draftedEdits.map((edit) => [edit.name, edit])),
@@ -71,10 +81,21 @@ export function QueuesPage() {
     (name, target) => latestMove.current(name, target),
     [latestMove],
   );
+  const mayInline = (name: string) =>
+    !isStale && queues.get(name)?.managedBy === "" && mayEdit(me, queues, name);
+  const inline = async (name: string, edit: QueuePatch) => {
+    try {
+      await draft.add({ name, action: "update", edit });
+    } catch (error) {
+      if (!(error instanceof ApiProblem)) throw error;
+      reportFailure(DRAFT.failed, error.message);
+    }
+  };
   const selectedRights = {
     edit: selected !== null && mayEdit(me, queues, selected),
     place: selected !== null && mayPlaceUnder(me, queues, selected),
     anywhere: mayEditAny,
+    admin: me?.isAdmin === true,
   };
   return (
     <Page
@@ -127,6 +148,8 @@ export function QueuesPage() {
             onCollapse={onCollapse}
             onEdit={onEdit}
             onMove={mayEditAny ? onMove : undefined}
+            mayInline={mayInline}
+            onInline={(name, edit) => void inline(name, edit)}
           />
         )}
       </Card>

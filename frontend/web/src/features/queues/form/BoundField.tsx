@@ -1,5 +1,6 @@
 import { SegmentedControl, Switch, TextInput } from "@mantine/core";
 import {
+  entryMeaning,
   entryProblemText,
   FORM,
   fieldHint,
@@ -47,6 +48,7 @@ export function BoundField(props: Props) {
   const isBound = at !== null && at.part !== "weight";
   const name = fieldName(pointer);
   const unit = fieldUnit(pointer);
+  const meaning = entryMeaning(pointer, entry);
   const error = problem === undefined ? props.error : entryProblemText(problem, entry.text);
   if (pointer === "/userFairness") {
     return (
@@ -101,6 +103,11 @@ export function BoundField(props: Props) {
         rightSectionWidth={unit === "" ? 0 : 48}
         onChange={(event) => onChange({ kind: "value", text: event.currentTarget.value })}
       />
+      {meaning !== "" && (
+        <p className={styles.meaning} role="status">
+          {meaning}
+        </p>
+      )}
       {warning !== undefined && <p className={styles.warning}>{warning}</p>}
     </div>
   );

@@ -55,7 +55,7 @@ function start({ live } = silentLive()) {
             <QueueDrawer
               name={row.name}
               queue={row}
-              rights={{ edit: true, place: true, anywhere: true }}
+              rights={{ edit: true, place: true, anywhere: true, admin: true }}
               onAction={() => {}}
               onClose={() => {}}
             />

@@ -17,8 +17,8 @@ type Props = {
   /** The selected queue, or null; `queue` is its row, undefined if it does not exist. */
   name: string | null;
   queue: Queue | undefined;
-  /** What the user may do with it, and whether they may edit any queue. */
-  rights: { edit: boolean; place: boolean; anywhere: boolean };
+  /** What the user may do with it, whether they may edit any queue, and everything. */
+  rights: { edit: boolean; place: boolean; anywhere: boolean; admin: boolean };
   onAction: (action: QueueAction) => void;
   onClose: () => void;
 };
@@ -66,7 +66,7 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
               <QueueForm
                 key={shown.name}
                 queue={shown}
-                rights={{ here: rights.edit, anywhere: rights.anywhere }}
+                rights={{ here: rights.edit, anywhere: rights.anywhere, admin: rights.admin }}
                 onTouched={setTouched}
               />
             </>

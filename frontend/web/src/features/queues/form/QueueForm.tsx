@@ -1,4 +1,4 @@
-import { Button } from "@mantine/core";
+import { Button, Group } from "@mantine/core";
 import { useEffect, useEffectEvent, useState } from "react";
 import { Link } from "react-router";
 import { ApiProblem } from "../../../api/problem.ts";
@@ -14,7 +14,7 @@ import { messageAt } from "../../../editing/useVerdict.ts";
 import { DRAFT, UNDO } from "../../../i18n/changes.ts";
 import { RESOURCE_NAME } from "../../../i18n/numbers.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
-import { FORM, QUEUES } from "../../../i18n/queues.ts";
+import { FORM, QUEUES, TAKE_OVER } from "../../../i18n/queues.ts";
 import type { Phase, Saved } from "../../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../../model/rows.ts";
 import { POINTERS, type Pointer } from "../../../model/values.ts";
@@ -25,12 +25,13 @@ import { BoundField } from "./BoundField.tsx";
 import { ConflictDialog } from "./ConflictDialog.tsx";
 import { EvictionDialog } from "./EvictionDialog.tsx";
 import styles from "./QueueDrawer.module.css";
+import { TakeOverDialog } from "./TakeOverDialog.tsx";
 import { useQueueEditor } from "./useQueueEditor.ts";
 
 type Props = {
   queue: Queue;
-  /** Whether the user may edit this queue, and any queue at all. */
-  rights: { here: boolean; anywhere: boolean };
+  /** Whether the user may edit this queue, any queue at all, and everything. */
+  rights: { here: boolean; anywhere: boolean; admin: boolean };
   onTouched: (isTouched: boolean) => void;
 };
 
@@ -52,7 +53,12 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
   const [confirming, setConfirming] = useState<PreviewResult | null>(null);
   const result = previewedPatch === patchText ? preview.result : null;
   const isStale = useStale() !== null;
+  const [isForGit, setForGit] = useState(false);
+  const [isTakingOver, setTakingOver] = useState(false);
+  const isOwned = rights.here && queue.managedBy !== "";
   const locked = lockedText(queue, rights) ?? (isStale ? FORM.stale : null);
+  // An edit of a queue that another manager owns can be drafted for its source, and not be saved.
+  const isReadOnly = locked !== null && !(isForGit && isOwned && !isStale);
   const errorsWithoutField = verdict?.errors.filter((error) => !isPointer(error.pointer)) ?? [];
   const field = (pointer: Pointer) => (
     <BoundField
@@ -63,7 +69,7 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
       problem={errors.get(pointer)}
       error={messageAt(verdict?.errors, pointer)}
       warning={messageAt(verdict?.warnings, pointer)}
-      disabled={locked !== null}
+      disabled={isReadOnly}
       onChange={(entry) => editor.setEntry(pointer, entry)}
     />
   );
@@ -71,13 +77,9 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
   const isTouched = changed.length > 0 || errors.size > 0;
   const reportTouched = useEffectEvent(onTouched);
   useEffect(() => reportTouched(isTouched), [isTouched]);
-  const canSave =
-    locked === null &&
-    changed.length > 0 &&
-    errors.size === 0 &&
-    (verdict?.errors.length ?? 0) === 0 &&
-    !isSaving &&
-    !preview.isRunning;
+  const isValid = changed.length > 0 && errors.size === 0 && !isSaving && !preview.isRunning;
+  const canSave = locked === null && isValid && (verdict?.errors.length ?? 0) === 0;
+  const canDraft = canSave || (!isReadOnly && isOwned && isValid);
   const runPreview = async () => {
     const latest = await preview.run(patch);
     setPreviewedPatch(patchText);
@@ -112,7 +114,26 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         if (canSave) void save();
       }}
     >
-      {locked !== null && <p className={styles.summary}>{locked}</p>}
+      {locked !== null && (
+        <div className={styles.summary}>
+          {locked} {isForGit && isOwned && FORM.forGitNote}
+          {isOwned && !isStale && !isForGit && (
+            <Group gap="xs" mt={6}>
+              <Button size="compact-sm" variant="default" onClick={() => setForGit(true)}>
+                {FORM.forGit}
+              </Button>
+              {rights.admin && (
+                <Button size="compact-sm" variant="default" onClick={() => setTakingOver(true)}>
+                  {TAKE_OVER.button}
+                </Button>
+              )}
+            </Group>
+          )}
+        </div>
+      )}
+      {isTakingOver && isOwned && (
+        <TakeOverDialog queue={queue} onClose={() => setTakingOver(false)} />
+      )}
       {inDraft !== undefined && (
         <p className={styles.summary}>
           {DRAFT.drafted} <Link to={`/changes/${draft.draft?.id}`}>{DRAFT.review}</Link>
@@ -160,7 +181,7 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         </Button>
         <Button
           variant="default"
-          disabled={!canSave || draft.isAdding}
+          disabled={!canDraft || draft.isAdding}
           onClick={() => void addToDraft()}
         >
           {DRAFT.add}

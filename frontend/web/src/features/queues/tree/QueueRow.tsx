@@ -2,16 +2,19 @@ import { IconAlertTriangle, IconChevronRight, IconLock, IconPencil } from "@tabl
 import { type HTMLProps, memo } from "react";
 import { Sparkline } from "../../../charts/Sparkline.tsx";
 import { DRAFT, EDIT_ACTIONS_IN_DRAFT } from "../../../i18n/changes.ts";
-import { amount, bound, count } from "../../../i18n/numbers.ts";
-import { FORM, QUEUES } from "../../../i18n/queues.ts";
+import { amount, count } from "../../../i18n/numbers.ts";
+import { cellText, FORM, QUEUES } from "../../../i18n/queues.ts";
 import { NONE } from "../../../i18n/ui.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
+import { draftedValue, inlinePointers, valueIn } from "../../../model/inline.ts";
 import type { Queue, Resource } from "../../../model/rows.ts";
 import type { Series } from "../../../model/series.ts";
+import type { Pointer } from "../../../model/values.ts";
 import { BulletBar } from "../../../ui/BulletBar.tsx";
 import { QueueMark } from "../../../ui/QueueMark.tsx";
 import { bulletOf, TEMPLATE } from "./columns.ts";
+import { type Inline, InlineCell } from "./InlineCell.tsx";
 import styles from "./QueueTree.module.css";
 
 export type QueueRowProps = {
@@ -30,6 +33,10 @@ export type QueueRowProps = {
   trend: Series | undefined;
   start: number;
   rowProps: HTMLProps<HTMLDivElement>;
+  /** How cells are edited in their place; without it they cannot be. */
+  inline: Inline | undefined;
+  /** The field whose cell is being edited. */
+  editing: Pointer | null;
   onToggle: () => void;
   onEdit: (name: string) => void;
 };
@@ -53,12 +60,9 @@ export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
       }}
     >
       <NameCell {...props} />
-      <BoundCell queue={queue} resource={resource} part="quota" drafted={drafted} />
-      <BoundCell queue={queue} resource={resource} part="limit" drafted={drafted} />
-      <NumberCell
-        text={queue.weight[resource] === undefined ? NONE : String(queue.weight[resource])}
-      />
-      <NumberCell text={queue.priority === null ? NONE : String(queue.priority)} />
+      {inlinePointers(resource).map((pointer) => (
+        <ValueCell key={pointer} {...props} pointer={pointer} />
+      ))}
       <NumberCell text={share} />
       <NumberCell text={amount(resource, queue.allocated[resource])} />
       <div role="gridcell">
@@ -139,28 +143,32 @@ function NumberCell({ text }: { text: string }) {
   );
 }
 
-type BoundProps = Pick<QueueRowProps, "queue" | "resource" | "drafted"> & {
-  part: "quota" | "limit";
-};
-
-/** A quota or limit; the value that the draft gives it takes the place of the present one. */
-function BoundCell({ queue, resource, part, drafted }: BoundProps) {
-  const value = queue[part][resource];
-  const next = drafted?.edit[part]?.[resource];
-  const text = bound(resource, value);
-  if (next !== undefined) {
-    return (
-      <div role="gridcell" className={`${styles.number} ${styles.drafted}`} title={DRAFT.was(text)}>
-        {bound(resource, next ?? undefined)}
-      </div>
-    );
+/** A value that can be edited in its place; what the draft gives it takes the place of the present one. */
+function ValueCell(props: QueueRowProps & { pointer: Pointer }) {
+  const { queue, drafted, pointer, inline, editing } = props;
+  if (editing === pointer && inline !== undefined) {
+    return <InlineCell queue={queue} drafted={drafted} pointer={pointer} inline={inline} />;
   }
+  const value = valueIn(queue, pointer);
+  const next = draftedValue(drafted, pointer);
+  const text = cellText(pointer, value);
+  const classes = [styles.number];
+  if (next !== undefined) classes.push(styles.drafted);
+  else if (typeof value !== "number") classes.push(styles.word);
+  if (inline !== undefined) classes.push(styles.editable);
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: F2 on the row does the same
     <div
       role="gridcell"
-      className={`${styles.number} ${typeof value === "number" ? "" : styles.word}`}
+      className={classes.join(" ")}
+      title={next === undefined ? undefined : DRAFT.was(text)}
+      onClick={(event) => {
+        if (inline === undefined) return;
+        event.stopPropagation();
+        inline.start(queue.name, pointer);
+      }}
     >
-      {text}
+      {next === undefined ? text : cellText(pointer, next ?? undefined)}
     </div>
   );
 }
@@ -179,6 +187,8 @@ function isSameRow(a: QueueRowProps, b: QueueRowProps): boolean {
     a.reach === b.reach &&
     a.trend === b.trend &&
     a.start === b.start &&
+    a.inline === b.inline &&
+    a.editing === b.editing &&
     a.rowProps.tabIndex === b.rowProps.tabIndex &&
     a.rowProps["aria-posinset"] === b.rowProps["aria-posinset"] &&
     a.rowProps["aria-setsize"] === b.rowProps["aria-setsize"]

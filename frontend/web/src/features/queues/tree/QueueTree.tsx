@@ -5,12 +5,16 @@ import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
 import { QUEUES } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
-import type { Queue, Resource } from "../../../model/rows.ts";
+import { beside, inlinePointers } from "../../../model/inline.ts";
+import type { Queue, QueuePatch, Resource } from "../../../model/rows.ts";
 import { isLeaf, type QueueTree as Tree } from "../../../model/tree.ts";
+import type { Pointer } from "../../../model/values.ts";
 import { bulletReach } from "../../../ui/BulletBar.tsx";
 import { ROW_HEIGHT, usePreferences } from "../../../ui/preferences.ts";
+import { useLatest } from "../../../ui/useLatest.ts";
 import { useRemeasure } from "../../../ui/useRemeasure.ts";
 import { bulletOf, COLUMNS, TEMPLATE } from "./columns.ts";
+import type { Inline } from "./InlineCell.tsx";
 import { QueueRow } from "./QueueRow.tsx";
 import styles from "./QueueTree.module.css";
 import { useTrends } from "./useTrends.ts";
@@ -37,6 +41,9 @@ type Props = {
   onEdit: (name: string) => void;
   /** Begin to move a queue, below `target` if that is known; without it no row can be dragged. */
   onMove: ((name: string, target?: string) => void) | undefined;
+  /** Whether the cells of a queue can be edited in their place; what is typed goes to `onInline`. */
+  mayInline: (name: string) => boolean;
+  onInline: (name: string, patch: QueuePatch) => void;
 };
 
 /** The queue hierarchy as an ARIA treegrid: arrow keys move, collapse and expand; Enter opens. */
@@ -51,6 +58,8 @@ export function QueueTree({
   onCollapse,
   onEdit,
   onMove,
+  mayInline,
+  onInline,
 }: Props) {
   const rowHeight = ROW_HEIGHT[usePreferences((state) => state.density)];
   const scroller = useRef<HTMLDivElement>(null);
@@ -58,6 +67,29 @@ export function QueueTree({
   const expandedItems = useMemo(
     () => parents.filter((name) => !collapsed.has(name)),
     [parents, collapsed],
+  );
+
+  const [editing, setEditing] = useState<{ queue: string; pointer: Pointer } | null>(null);
+  const start = (queue: string, pointer: Pointer) => {
+    if (mayInline(queue)) setEditing({ queue, pointer });
+  };
+  const end: Inline["end"] = (queue, pointer, patch, step) => {
+    if (patch !== null) onInline(queue, patch);
+    const next = step === 0 ? null : beside(pointer, resource, step);
+    setEditing(next === null ? null : { queue, pointer: next });
+    if (next === null) {
+      view.getItemInstance(queue).setFocused();
+      view.updateDomFocus();
+    }
+  };
+  // With one identity for ever, because rows are drawn again only when what they show changes.
+  const latest = useLatest({ start, end });
+  const inline = useMemo<Inline>(
+    () => ({
+      start: (queue, pointer) => latest.current.start(queue, pointer),
+      end: (...args) => latest.current.end(...args),
+    }),
+    [latest],
   );
 
   const view = useTree<string>({
@@ -83,11 +115,19 @@ export function QueueTree({
         hotkey: "KeyM",
         handler: (_, instance) => onMove?.(instance.getFocusedItem().getId()),
       },
+      customInline: {
+        hotkey: "F2",
+        handler: (_, instance) => {
+          const first = inlinePointers(resource)[0];
+          if (first !== undefined) inline.start(instance.getFocusedItem().getId(), first);
+        },
+      },
       customEdit: {
         hotkey: "KeyE",
         handler: (_, instance) => onEdit(instance.getFocusedItem().getId()),
       },
     },
+    ignoreHotkeysOnInputs: true,
     features: [syncDataLoaderFeature, hotkeysCoreFeature],
   });
   // The effect also runs for another `view`, which is no reason to build the tree again.
@@ -132,7 +172,7 @@ export function QueueTree({
       >
         <Header />
         <div role="rowgroup" style={{ height: rows.getTotalSize(), position: "relative" }}>
-          {rows.getVirtualItems().map(({ index, start }) => {
+          {rows.getVirtualItems().map(({ index, start: top }) => {
             const item = items[index];
             const queue = item === undefined ? undefined : queues.get(item.getId());
             if (item === undefined || queue === undefined) return null;
@@ -149,7 +189,9 @@ export function QueueTree({
                 isSelected={selected === queue.name}
                 trend={trends.get(queue.name)}
                 reach={reach.get(queue.parent ?? "") ?? 1}
-                start={start}
+                start={top}
+                inline={mayInline(queue.name) ? inline : undefined}
+                editing={editing?.queue === queue.name ? editing.pointer : null}
                 rowProps={{
                   ...rowProps(item, index, () => onEdit(queue.name)),
                   ...dragProps(queue.name, onMove),

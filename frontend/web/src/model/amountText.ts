@@ -1,0 +1,61 @@
+/** Amounts as people type them: `2.5`, `1,5`, `2500m`, `1Ti`, `64 GB`; without a unit in GPUs, cores and gigabytes. */
+import type { Resource } from "./rows.ts";
+import { fromShown } from "./units.ts";
+
+export type AmountProblem = "notANumber" | "negative" | "tooPrecise" | "ambiguous";
+
+const PATTERN = /^(-?)(\d+(?:[.,]\d*)?|[.,]\d+)\s*([A-Za-z]*)$/;
+const MOST_DECIMALS = 3;
+/** Memory has steps of a megabyte in the cluster. */
+const MEGABYTE = 1e6;
+
+const BYTES: Readonly<Record<string, number>> = {
+  k: 1e3,
+  m: 1e6,
+  g: 1e9,
+  t: 1e12,
+  p: 1e15,
+  ki: 2 ** 10,
+  mi: 2 ** 20,
+  gi: 2 ** 30,
+  ti: 2 ** 40,
+  pi: 2 ** 50,
+};
+const WORDS: Readonly<Record<Resource, readonly string[]>> = {
+  gpu: ["gpu", "gpus"],
+  cpuMilli: ["core", "cores", "cpu", "cpus"],
+  memoryBytes: [],
+};
+
+/** Return the amount in base units (GPUs, millicores, bytes), or why the text is none. */
+export function readAmountText(resource: Resource, text: string): number | AmountProblem {
+  const match = PATTERN.exec(text.trim());
+  if (match === null) return "notANumber";
+  const [, sign, digits = "", unit = ""] = match;
+  // 1,500 is one and a half to some readers and fifteen hundred to others.
+  if (/^\d{1,3},\d{3}$/.test(digits)) return "ambiguous";
+  if (sign === "-") return "negative";
+  const number = Number(digits.replace(",", "."));
+  const decimals = digits.split(/[.,]/)[1]?.length ?? 0;
+  if (unit === "" || WORDS[resource].includes(unit.toLowerCase())) {
+    return decimals > MOST_DECIMALS ? "tooPrecise" : fromShown(resource, number);
+  }
+  if (resource === "memoryBytes") return readBytes(number, unit);
+  if (unit !== "m") return "notANumber";
+  if (!Number.isInteger(number)) return "tooPrecise";
+  return fromShown(resource, number / 1_000);
+}
+
+/** Return whether a text says more than the plain number that the field shows. */
+export function needsMeaning(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed !== "" && !/^\d*\.?\d+$/.test(trimmed);
+}
+
+function readBytes(number: number, unit: string): number | AmountProblem {
+  // A small m would be thousandths of a byte, as in Kubernetes: surely not what is meant.
+  if (unit === "m") return "notANumber";
+  const factor = BYTES[unit.toLowerCase().replace(/b$/, "")];
+  if (factor === undefined) return "notANumber";
+  return Math.round((number * factor) / MEGABYTE) * MEGABYTE;
+}
