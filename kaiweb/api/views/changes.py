@@ -106,7 +106,7 @@ class ChangeDetail(View):
     @extend_schema(operation_id="getChange", responses=schema.Change)
     def get(self, request: Request, pk: int) -> Response:
         """Return the change set, with what it would change now, or the steps that were made."""
-        return Response(change_item(_find(request, pk), change_sets.live_queues(gateway())))
+        return Response(change_item(find_change(request, pk), change_sets.live_queues(gateway())))
 
     @extend_schema(operation_id="patchChange", request=schema.ChangeWrite, responses=schema.Change)
     def patch(self, request: Request, pk: int) -> Response:
@@ -138,7 +138,7 @@ class ChangePreview(View):
 
         The change set keeps it, for `:apply`, only if the caller may edit the change set.
         """
-        row = _find(request, pk)
+        row = find_change(request, pk)
         plan = change_sets.plan_of(row, change_sets.live_queues(gateway()), timezone.now())
         question = change_sets.preview_question(row, drains.drain_of(plan))
         row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
@@ -225,7 +225,9 @@ class ChangeRevert(View):
         """Create the draft that undoes it, to be previewed and applied like any other."""
         _require_write(request)
         queues = change_sets.live_queues(gateway())
-        row = change_sets.reverse(_find(request, pk), _user(request).pk, timezone.now(), queues)
+        row = change_sets.reverse(
+            find_change(request, pk), _user(request).pk, timezone.now(), queues
+        )
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
         return Response(change_item(row, queues), status=201, headers=headers)
 
@@ -235,7 +237,8 @@ def _user(request: Request) -> User:
     return request.user
 
 
-def _find(request: Request, pk: int) -> ChangeSet:
+def find_change(request: Request, pk: int) -> ChangeSet:
+    """Return a change set that the caller may see, or refuse with 404."""
     row = row_with_number(visible_changes(request), pk)
     if row is None:
         raise Problem("not-found", f"change set {pk} does not exist")
@@ -244,7 +247,7 @@ def _find(request: Request, pk: int) -> ChangeSet:
 
 def _own(request: Request, pk: int) -> ChangeSet:
     """Return a change set that the caller may change: its own, or any as an admin."""
-    row = _find(request, pk)
+    row = find_change(request, pk)
     _require_write(request)
     if not _may_change(request, row):
         raise Problem("forbidden", "the change set of another user needs the right 'admin'")
@@ -286,7 +289,7 @@ def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body], visibility: V
 
 
 def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
-    row = _find(request, pk)
+    row = find_change(request, pk)
     if not caller(request).is_admin:
         raise Problem("forbidden", "deciding on a change needs the right 'admin'")
     change_sets.move_to(row, state, (ChangeSetState.REQUESTED,), timezone.now())

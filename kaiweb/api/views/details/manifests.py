@@ -12,13 +12,13 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, flag, row_with_number
+from kaiweb.api.base import Shows, View, flag
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.http.renderers import OrjsonRenderer
 from kaiweb.api.schema import details as schema
+from kaiweb.api.views.changes import find_change
 from kaiweb.api.views.workloads import find
-from kaiweb.models import ChangeSet
 from kaiweb.planning import change_sets
 from kaiweb.planning.export import patch_of
 from kube.errors import NotFoundError
@@ -96,6 +96,7 @@ class YamlTextRenderer(YamlRenderer):
 class ChangePatch(View):
     """The edits of a change set for the source that owns the queues."""
 
+    shows = Shows.ITSELF
     renderer_classes = (YamlTextRenderer,)
     accepts: ClassVar = {"get": ()}
 
@@ -105,9 +106,7 @@ class ChangePatch(View):
     )
     def get(self, request: Request, pk: int) -> Response:
         """Return the edits as patches for Kustomize and kubectl, one YAML document for each queue."""
-        row = row_with_number(ChangeSet.objects.all(), pk)
-        if row is None:
-            raise Problem("not-found", f"change set {pk} does not exist")
+        row = find_change(request, pk)
         queues = change_sets.live_queues(gateway())
         return Response(patch_of(row.title, change_sets.edits_of(row), queues))
 

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller
+from kaiweb.api.base import Shows, View, caller, seen
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import details as schema
@@ -33,6 +33,7 @@ from scheduler.tools.simulate.what_if.question import Struct, read_body
 class QueueShareSteps(View):
     """The division of a queue's share."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"get": ()}
 
     @extend_schema(operation_id="getQueueShare", responses=schema.QueueShareSteps)
@@ -44,6 +45,9 @@ class QueueShareSteps(View):
         item = share_item(name)
         if item is None:
             raise UnknownQueueError(name)
+        visibility = seen(request)
+        for share in item["resources"].values():
+            share["siblings"] = [row for row in share["siblings"] if visibility.shows(row["queue"])]
         return Response(item)
 
 
@@ -73,6 +77,7 @@ class QueueAccess(View):
 class QueueTakeOver(View):
     """Take a queue over from another manager."""
 
+    shows = Shows.QUEUE
     accepts: ClassVar = {"post": ("dryRun", "reason")}
 
     @extend_schema(

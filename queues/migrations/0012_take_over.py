@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('queues', '0010_external_identities'),
+        ('queues', '0011_run_times'),
     ]
 
     operations = [
