@@ -36,7 +36,7 @@ from kube.errors import (
     UnauthorizedError,
 )
 from kube.gateway import Gateway
-from kube.keys import BIND_UNDO, NUMA_PREDICTED, RECEIVED_TYPE
+from kube.keys import BIND_UNDO, BINDER_CLAIM, NUMA_PREDICTED, RECEIVED_TYPE
 from kube.objects.bindrequest import OUTDATED, BindRequest
 from kube.objects.meta import as_body
 from kube.objects.node import Node
@@ -85,9 +85,9 @@ class BindService:
             return None
         if next_action is NextStep.MARK_BOUND and pod is not None:
             return BindResult(request=request, pod=pod, node=pod.spec.node_name)
-        if next_action is NextStep.REFUSE:
-            return BindResult(request=request, pod=pod, node=spec.selected_node, error=OUTDATED)
         try:
+            if next_action is NextStep.REFUSE:
+                return self._refuse(request, pod)
             if next_action is NextStep.UNDO:
                 return self._undo(request, pod, request.metadata.annotations[BIND_UNDO])
             return self._bind(request, pod)
@@ -130,6 +130,13 @@ class BindService:
             marked = self.turns.mark_undo(job.request, str(error))
             return self._undo(marked, pod, str(error))
         return BindResult(request=job.request, pod=pod, node=node)
+
+    def _refuse(self, request: BindRequest, pod: Pod | None) -> BindResult:
+        """Fail a request of a scheduler that lost its shard; what a binder prepared for it is taken back."""
+        if BINDER_CLAIM in request.metadata.annotations:
+            return self._undo(self.turns.mark_undo(request, OUTDATED), pod, OUTDATED)
+        node = request.spec.selected_node
+        return BindResult(request=request, pod=pod, node=node, error=OUTDATED)
 
     def _needs_preparation(self, job: BindJob) -> bool:
         return job.is_fraction or any(step.concerns(job) for _, step in self.steps)

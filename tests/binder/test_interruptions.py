@@ -171,10 +171,17 @@ def binder_on(gateway: Any, *, now: float = 0.0) -> Harness:
     return harness
 
 
-def recover(gateway: FakeGateway) -> Harness:
-    """Start another binder and let it work until the dead one's claim counts no more."""
+def recover(gateway: FakeGateway, *, is_outdated: bool = False) -> Harness:
+    """Start another binder and let it work until the dead one's claim counts no more.
+
+    Parameters
+    ----------
+    is_outdated : it knows that the scheduler that made the request has lost its shard
+    """
     binder = binder_on(gateway)
     binder.watch()
+    if is_outdated:
+        binder.worker._outdated.add("ns/p")
     binder.worker.reservations.sync_all()
     binder.run()
     binder.now += CLAIM_S + 1
@@ -263,6 +270,23 @@ def test_after_a_kill_at_any_write_of_a_refused_bind_everything_is_taken_back(
     except Killed:
         recover(gateway)
     assert_taken_back(gateway, kind)
+
+
+@EVERY_WRITE
+@EVERY_BOUNDARY
+def test_after_a_kill_at_any_write_a_request_of_a_former_scheduler_leaves_nothing_behind(
+    kind: str, at: int, is_answer_lost: bool
+) -> None:
+    gateway = cluster_with(kind)
+    dying = InterruptedGateway(gateway, at, is_answer_lost, kill)
+    try:
+        binder_on(dying).run()
+    except Killed:
+        recover(gateway, is_outdated=True)
+    if "nodeName" in gateway.raw(PODS, "p", "ns")["spec"]:
+        assert_bound_once(gateway, kind)
+    else:
+        assert_taken_back(gateway, kind)
 
 
 @EVERY_WRITE
