@@ -116,7 +116,9 @@ def _limits(snapshot: Snapshot, params: ShardParams) -> dict[str, RunTimeLimit |
     """Return the limits by key of the pod group; None where one carries a deadline, but has no limit any more."""
     of_queue = _limits_of_queues(snapshot)
     limits: dict[str, RunTimeLimit | None] = {}
-    for key, group in snapshot.groups.items():
+    # Where no queue states a maximum, only the pod groups with an annotation of their own matter.
+    for key in snapshot.groups if of_queue else sorted(snapshot.marked_groups):
+        group = snapshot.groups[key]
         annotations = group.metadata.annotations
         is_stated = MAX_RUN_TIME in annotations or RUN_DEADLINE in annotations
         if not is_stated and group.spec.queue not in of_queue:

@@ -89,6 +89,7 @@ class Snapshot:
     cluster : what the core decides on
     pods, groups, queues : the objects behind it, by key, for writing back
     spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
+    marked_groups : keys of pod groups with an annotation by which pods may have to be evicted
     budget_of : the disruption budget that the eviction of a pod takes from, by uid of the pod
     refused_pods : pods of our groups that cannot be read, by key, with the cause
     binds : the failed binds, which pods wait and which nodes rest because of them
@@ -104,6 +105,7 @@ class Snapshot:
     refused_pods: Mapping[str, str] = field(default_factory=dict)
     binds: BindMemory = field(default_factory=BindMemory)
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
+    marked_groups: frozenset[str] = frozenset()
 
     def with_past(self, requests: Mapping[PlainRequest, float]) -> Snapshot:
         """Return the snapshot with what tasks that are gone requested."""
@@ -215,6 +217,7 @@ class SnapshotBuilder:
             refused_pods=dict(self._pods.refused),
             binds=binds,
             budget_of=disruptions.budget_of,
+            marked_groups=frozenset(self._groups.marked),
             generation=view.generation,
             now=now,
         )

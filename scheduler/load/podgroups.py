@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
-from kube.keys import HOLD, LAST_EVICTION, LAST_START, STALE_SINCE
+from kube.keys import (
+    HOLD,
+    LAST_EVICTION,
+    LAST_START,
+    MAX_RUN_TIME,
+    REQUEUE_BEFORE,
+    RUN_DEADLINE,
+    STALE_SINCE,
+)
 from kube.objects import podgroup as api
 from kube.objects.cluster import PriorityClass
 from kube.objects.podgroup import (
@@ -39,6 +47,8 @@ from scheduler.settings.params import ShardParams
 
 FALLBACK_PRIORITY = 50
 NON_PREEMPTIBLE_FROM = 100
+#: Annotations for which pods may have to be evicted outside of the core.
+_MARKS = frozenset({REQUEUE_BEFORE, MAX_RUN_TIME, RUN_DEADLINE})
 UNSCHEDULABLE_ON_POOL = "UnschedulableOnNodePool"
 
 Aliases = Mapping[str, Mapping[str, str]]
@@ -77,6 +87,7 @@ class GroupTable:
     ----------
     shapes : of the pod groups that take part in this cycle, by key
     orphaning : keys of those with tasks of subgroups that they do not have
+    marked : keys of those with an annotation by which the cycle may have to evict pods (requeue, maximum run time)
     """
 
     params: ShardParams
@@ -84,6 +95,7 @@ class GroupTable:
     aside: SetAside = field(default_factory=lambda: SetAside("snapshot"))
     shapes: dict[str, GroupShape] = field(default_factory=dict)
     orphaning: set[str] = field(default_factory=set)
+    marked: set[str] = field(default_factory=set)
     _groups: Following[PodGroup] = field(default_factory=lambda: Following(PODGROUPS))
     _aliases: Aliases = field(default_factory=dict)
     #: Keys of groups that cannot be read, and of those that a person holds back.
@@ -116,8 +128,10 @@ class GroupTable:
                 changed.add(key)
             if (old is None) != (new is None):
                 toggled.add(key)
-            is_holding = group is not None and HOLD in group.metadata.annotations
-            (self._holding.add if is_holding else self._holding.discard)(key)
+            annotations = {} if group is None else group.metadata.annotations
+            (self._holding.add if HOLD in annotations else self._holding.discard)(key)
+            is_marked = not _MARKS.isdisjoint(annotations)
+            (self.marked.add if is_marked else self.marked.discard)(key)
         return changed, toggled
 
     def _shape(self, key: str, group: PodGroup | None) -> GroupShape | None:

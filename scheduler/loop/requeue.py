@@ -22,8 +22,9 @@ def pods_to_requeue(
     """
     limits = {
         key: limit
-        for key, group in snapshot.groups.items()
-        if REQUEUE_BEFORE in group.metadata.annotations
+        for key in sorted(snapshot.marked_groups)
+        if (group := snapshot.groups.get(key)) is not None
+        and REQUEUE_BEFORE in group.metadata.annotations
         and params.owns(group.metadata.labels)
         and (limit := requeue_before(group.metadata.annotations)) is not None
     }
