@@ -75,7 +75,12 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
     chunk = view.next_chunk(include_evicted=False)
     pod_set = view.only_pod_set
     # One task of a plain pod group is bound without a statement where it has free room.
-    if len(chunk) == 1 and pod_set >= 0 and not pod_groups.pod_sets.nominated[pod_set]:
+    if (
+        len(chunk) == 1
+        and pod_set >= 0
+        and not pod_groups.pod_sets.nominated[pod_set]
+        and view.pod_group not in pod_groups.protected
+    ):
         node = placer.find_free(view, chunk[0])
         if node is not None:
             bind_directly(session, ALLOCATE, chunk[0], node)

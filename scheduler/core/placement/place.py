@@ -144,10 +144,8 @@ class Placer:
         Returns
         -------
         the node, if the task has free room on it and may be bound directly; None if `place` must decide
-        (no node takes it, it would have to wait, a gate or check refuses, the pod group is semi-preemptible)
+        (no node takes it, it would have to wait, a gate or check refuses)
         """
-        if view.pod_group in self._session.state.pod_groups.protected:
-            return None
         task_class = self._session.state.tasks.task_class[task]
         candidates = self._everywhere.get(task_class.index)
         if candidates is None:
@@ -221,7 +219,10 @@ class Placer:
 
     def _refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
         session = self._session
-        preemptible = session.is_next_preemptible(view.pod_group)
+        pod_groups, pod_group = session.state.pod_groups, view.pod_group
+        preemptible = pod_groups.preemptible[pod_group]
+        if pod_groups.protected:
+            preemptible = session.is_next_preemptible(pod_group)
         if view.queue == NOWHERE or not session.policy.can_refuse(
             view.queue, preemptible=preemptible
         ):

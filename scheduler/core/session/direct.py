@@ -29,7 +29,7 @@ def can_bind_directly(session: Session, task: int) -> bool:
 
 
 def bind_directly(session: Session, action: ActionName, task: int, node: int) -> Bind:
-    """Bind a pending task, whose pod group has one pod set, to free room on a node.
+    """Bind a pending task, whose pod group has one pod set and is not semi-preemptible, to free room on a node.
 
     Returns
     -------

@@ -23,6 +23,7 @@ from tests.queues.grouping.owned_pods import (
 
 Json = dict[str, Any]
 DELAY = "kai.scheduler/preemption-delay"
+MAX_RUN_TIME, REQUEUE_DELAY = "kaiweb.dev/max-run-time", "kaiweb.dev/requeue-delay"
 GRACE = "kai.scheduler/staleness-grace-period"
 PREEMPTIBILITY = "kai.scheduler/preemptibility"
 
@@ -97,6 +98,18 @@ def test_labels_of_the_nearest_owner_win_and_the_pods_come_last() -> None:
     # One that does not exist is passed over.
     near["metadata"]["labels"] = {"priorityClassName": "no-such"}
     assert spec_of(the_pod, near, top)["priorityClassName"] == "inference"
+
+
+def test_a_maximum_run_time_comes_from_the_top_owner_else_from_the_pod() -> None:
+    job = owner("batch/v1", "Job", annotations={MAX_RUN_TIME: "2h"})
+    the_pod = pod(job, annotations={MAX_RUN_TIME: "9h", REQUEUE_DELAY: "5m"})
+    carried = body_of(decide(the_pod, world(job), Settings()))["metadata"]["annotations"]
+    assert (carried[MAX_RUN_TIME], carried[REQUEUE_DELAY]) == ("2h", "5m")
+
+
+def test_semi_preemptible_is_a_preemptibility() -> None:
+    job = owner("batch/v1", "Job", labels={PREEMPTIBILITY: "semi-preemptible"})
+    assert spec_of(pod(job), job)["preemptibility"] == "semi-preemptible"
 
 
 def test_unknown_values_and_bad_delays_fall_through_to_the_next_source() -> None:

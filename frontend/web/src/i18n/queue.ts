@@ -23,6 +23,7 @@ export const QUEUE_PAGE = {
   manager: "Managed by",
   created: "Created",
   minRuntimes: "Minimum runtime (preempt, reclaim)",
+  maxRunTime: "Maximum run time, wait after it",
   amounts: "Allocated against its bounds",
   amountsNote: "of everything below it",
   resources: [

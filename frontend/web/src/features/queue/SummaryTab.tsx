@@ -90,6 +90,11 @@ function Facts({ queue }: { queue: Queue }) {
       <Fact name={QUEUE_PAGE.minRuntimes}>
         {queue.preemptMinRuntime ?? NONE}, {queue.reclaimMinRuntime ?? NONE}
       </Fact>
+      {(queue.maxRunTime ?? queue.requeueDelay) !== null && (
+        <Fact name={QUEUE_PAGE.maxRunTime}>
+          {queue.maxRunTime ?? NONE}, {queue.requeueDelay ?? NONE}
+        </Fact>
+      )}
       <Fact name={QUEUE_PAGE.created}>{dateTime(queue.createdAt)}</Fact>
       {queue.managedBy !== "" && <Fact name={QUEUE_PAGE.manager}>{queue.managedBy}</Fact>}
     </FactList>
