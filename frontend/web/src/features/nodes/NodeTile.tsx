@@ -5,7 +5,9 @@ import { TILE } from "../../i18n/nodes.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { GpuCell } from "../../ui/GpuCell.tsx";
+import { useNow } from "../../ui/now.ts";
 import { Badge } from "../../ui/StateBadge.tsx";
+import { restEnd } from "./lines.ts";
 import styles from "./Nodes.module.css";
 
 type Props = {
@@ -42,11 +44,7 @@ export const NodeTile = memo(function NodeTile({
         </span>
         {!node.ready && <Badge tone="bad">{TILE.notReady}</Badge>}
         {node.cordoned && <Badge tone="warn">{TILE.cordoned}</Badge>}
-        {node.rest && (
-          <span title={RESTING.badgeTitle(node.rest.until)}>
-            <Badge tone="warn">{RESTING.badge}</Badge>
-          </span>
-        )}
+        {node.rest && <RestBadge node={node} />}
         <span className={styles.free}>{TILE.free(free, node.gpuTotal)}</span>
       </div>
       <div role="presentation" className={styles.cells}>
@@ -69,6 +67,16 @@ export const NodeTile = memo(function NodeTile({
     </div>
   );
 });
+
+/** Only tiles of nodes that rest follow the clock. */
+function RestBadge({ node }: { node: Node }) {
+  if (restEnd(node, useNow()) === null) return null;
+  return (
+    <span title={RESTING.badgeTitle(node.rest?.until ?? "")}>
+      <Badge tone="warn">{RESTING.badge}</Badge>
+    </span>
+  );
+}
 
 type MeterProps = {
   name: string;
