@@ -53,7 +53,7 @@ def install(folder: Path) -> Path:
     # fmt: off
     subprocess.run(
         [
-            str(folder / "bin" / "pip"), "install", "--quiet", "--only-binary", ":all:",
+            str(folder / "bin" / "pip"), "install", "--quiet", "--no-compile", "--only-binary", ":all:",
             "--constraint", str(constraints), str(Path(WHEEL).resolve()),
         ],
         check=True,
