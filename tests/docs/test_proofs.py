@@ -1,4 +1,4 @@
-"""Each of the twenty proofs names tests, and each named test exists."""
+"""Each of the twenty proofs names tests, the threat model too, and each named test exists."""
 
 from __future__ import annotations
 
@@ -15,6 +15,13 @@ NAMED = re.compile(r"`(tests/[\w/.-]+?)(?:::(\w+))?`")
 
 def test_there_are_twenty_in_order():
     assert [section.partition(".")[0] for section in SECTIONS] == [str(n) for n in range(1, 21)]
+
+
+def test_the_threat_model_names_tests_that_exist():
+    page = (ROOT / "docs" / "operations" / "threat-model.md").read_text()
+    named = re.findall(r"`((?:tests|kaiweb|deploy)/[\w/.-]+)`", page)
+    assert len(named) > 15
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition(".")[0])
