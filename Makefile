@@ -103,6 +103,7 @@ contract: $(VENV)/dev.stamp
 # Clusters from public reports of eviction loops, through 1,000 cycles instead of 60.
 stability: $(VENV)/dev.stamp
 	KAIWEB_STABILITY_CYCLES=1000 $(BIN)/python -m pytest tests/scheduler/stability -q -n 2
+	KAIWEB_BACKFILL_EXAMPLES=400 $(BIN)/python -m pytest tests/scheduler/core/placement/test_reservations.py -q
 
 check: dev lint docs
 	$(BIN)/mypy

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kube.keys import MAX_RUN_TIME
 from kube.values.texts import first_few
+from kube.values.times import format_time
 from queues.workloads import reasons
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.cluster.status import NOMINATED, PENDING, RELEASING
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.placement.place import Placer
+from scheduler.core.placement.reservations import Reservations
 from scheduler.core.session.fit import (
     DisruptionRefusal,
     GroupReason,
@@ -68,8 +73,11 @@ class Cause:
 class CauseFinder:
     """Finds the causes of one finished session."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, now: float = 0.0) -> None:
         self._session = session
+        #: Unix time of the cycle, for the times in texts.
+        self._now = now
+        self._reservations = session.attached(Reservations)
         self._placer = Placer(session)
         self._opening: OpeningRoom | None = None
         #: Cause found for an earlier pod group, by what two alike pod groups share.
@@ -99,6 +107,8 @@ class CauseFinder:
             return None
         if _disruption_refusal(self._session, group) is not None:
             return None
+        if self._of_reservations(group) is not None:
+            return None
         return (
             state.tasks.task_class[task].index,
             tuple(map(id, own.counts)),
@@ -121,6 +131,9 @@ class CauseFinder:
         waiting = waits_for_room(session, group)
         if waiting is not None:
             return waiting
+        reserved = self._of_reservations(group)
+        if reserved is not None:
+            return reserved
         refusal = _disruption_refusal(session, group)
         if refusal is not None:
             return Cause(reasons.DISRUPTION_BUDGET, disruption_message(refusal.limits))
@@ -131,6 +144,31 @@ class CauseFinder:
         ):
             return Cause(reasons.TOPOLOGY)
         return self._behind(group) or Cause(self._of_nodes(fits))
+
+    def _of_reservations(self, group: int) -> Cause | None:
+        """Return the cause of a pod group that room is kept for, or from; None for others."""
+        reservations = self._reservations
+        if reservations is None:
+            return None
+        name = self._session.state.pod_groups.name
+        own = reservations.reservation_of(group)
+        if own is not None:
+            awaited = first_few([name(other) for other in reversed(own.awaited)], MAX_NAMES)
+            text = f"It will start by {self._time(own.until)} at the latest, when workloads end that declared their run time"
+            return Cause(reasons.START_EXPECTED, f"{text}: {awaited}" if awaited else text)
+        if group not in reservations.kept_from:
+            return None
+        others = first_few([name(each.pod_group) for each in reservations.made], MAX_NAMES)
+        return Cause(
+            reasons.ROOM_KEPT,
+            f"Free room is kept for workloads ahead of it: {others}. A workload may use it that has to end "
+            f"before {self._time(reservations.made[0].until)} by its {MAX_RUN_TIME}",
+        )
+
+    def _time(self, moment: float) -> str:
+        """Return a moment to the minute, rounded up, so that it reads the same in the next cycle."""
+        minutes = ceil((self._now + moment) / 60 - 0.05)
+        return format_time(datetime.fromtimestamp(60 * minutes, UTC))
 
     def _fits(self, group: int) -> dict[int, TaskFit]:
         """Return the refusals of its tasks by task; of tasks that failed alike only those of the first."""

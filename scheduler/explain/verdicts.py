@@ -135,7 +135,7 @@ class _Writer:
         self.node_details = node_details
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
-        self._cause_finder = CauseFinder(session)
+        self._cause_finder = CauseFinder(session, now)
 
     def has_explanation(self, group: int) -> bool:
         """Return whether there is anything to explain about a group; called for every group, so cheap."""

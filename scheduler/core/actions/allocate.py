@@ -11,6 +11,7 @@ from scheduler.core.actions.base import pending_views
 from scheduler.core.actions.promises import nodes_for, promised_views
 from scheduler.core.decisions import ActionName, ActionReport
 from scheduler.core.placement.place import Placer
+from scheduler.core.placement.reservations import Reservations
 from scheduler.core.session.direct import bind_directly
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
@@ -32,10 +33,15 @@ class AllocateAction:
         depth = session.config.depth_of(self.name)
         order = GroupOrder(session, pending_views(session), depth=depth)
         pending = session.state.pod_groups.pending
+        reservations = Reservations.of(session)
         while (view := order.pop()) is not None:
             report.attempted += 1
             session.clock()  # the time does not matter: each call is a sign of life
-            if allocate_chunk(session, placer, view):
+            if (
+                allocate_chunk(session, placer, view)
+                if reservations is None
+                else _allocate_beside(reservations, session, placer, view)
+            ):
                 report.succeeded += 1
                 if pending[view.pod_group]:
                     order.push(view)
@@ -57,6 +63,17 @@ class AllocateAction:
                 and pending[view.pod_group]
             ):
                 order.push(view)
+
+
+def _allocate_beside(
+    reservations: Reservations, session: Session, placer: Placer, view: GangView
+) -> bool:
+    """Place the next chunk of a pod group beside the room that is kept for others; if it does not fit, keep room for it."""
+    with reservations.opened_to(view):
+        is_placed = allocate_chunk(session, placer, view)
+    if not is_placed:
+        reservations.refused(placer, view)
+    return is_placed
 
 
 def _would_fit(session: Session, placer: Placer, view: GangView, nodes: NodeSet) -> bool:

@@ -14,6 +14,7 @@ from typing import Protocol
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport, EvictReason, QueueSide
 from scheduler.core.placement.place import Placer
+from scheduler.core.placement.reservations import opened_to
 from scheduler.core.session.fit import (
     DelayRefusal,
     DisruptionRefusal,
@@ -130,7 +131,8 @@ class Attempts:
             return True
         self._report.attempted += 1
         budget = self._budget.for_group()
-        result = self._search(view, attempt, budget)
+        with opened_to(self._session, view):
+            result = self._search(view, attempt, budget)
         self._count(result, budget)
         if result is SearchResult.SOLVED:
             self._report.succeeded += 1

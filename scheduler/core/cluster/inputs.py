@@ -166,6 +166,10 @@ class PodGroupInput:
     preemption_delay_s: float = 0.0
     #: Who submitted it; empty if that is not known.
     user: str = ""
+    #: After how long it must have ended, counted from its start; None if it may run for ever.
+    max_run_time_s: float | None = None
+    #: The moment by which its present run must have ended; None if it does not run, or that is not known.
+    ends_by: float | None = None
 
 
 # -------------------------------------------------------------------------------------------- queues

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler.core.errors import ConfigError
+from scheduler.core.plugins.backfill import BackfillArguments, BackfillPlugin
 from scheduler.core.plugins.device_claims.plugin import DeviceClaimsPlugin
 from scheduler.core.plugins.generators import GeneratorPlugin
 from scheduler.core.plugins.gpu_models import GpuModelsPlugin
@@ -90,6 +91,14 @@ PLUGINS: tuple[PluginSpec[Any], ...] = (
         arguments=NumaArguments,
         parse=NumaArguments.parse,
         make=NumaPlugin,
+        on_by_default=False,
+    ),
+    PluginSpec(
+        name="backfill",
+        priority=0,
+        arguments=BackfillArguments,
+        parse=BackfillArguments.parse,
+        make=BackfillPlugin,
         on_by_default=False,
     ),
     without_arguments("reflectjoborder", 0, None, on_by_default=False),

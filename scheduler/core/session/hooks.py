@@ -204,6 +204,7 @@ class Hooks:
     preempt_validators, reclaim_validators : (preemptor or reclaimer view, victim tasks) -> whether the
         simulated outcome is acceptable; all must agree
     generators : names of the scenario generators, in the order in which they are tried
+    reservations : for how many pod groups that wait allocate keeps room; 0 for none
     """
 
     pod_group_order: list[Callable[[GangView], Any]] = field(default_factory=list)
@@ -230,3 +231,4 @@ class Hooks:
         default_factory=list
     )
     generators: list[str] = field(default_factory=list)
+    reservations: int = 0

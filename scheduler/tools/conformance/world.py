@@ -137,6 +137,8 @@ class World:
             staleness_grace_s=optional_number(job.get("staleness_grace_seconds")),
             preemption_delay_s=float(job.get("preemption_delay_seconds", 0)),
             user=job.get("user") or "",
+            max_run_time_s=optional_number(job.get("max_run_time_seconds")),
+            ends_by=optional_number(job.get("ends_by_offset_seconds")),
         )
 
     def _task(self, job: Document, task: Document) -> TaskInput:

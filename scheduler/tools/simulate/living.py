@@ -153,8 +153,16 @@ class LivingCluster:
             created=group.created - self.now_s,
             last_start=self._moment(self.last_start_s.get(key)),
             stale_since=self._moment(self.stale_since_s.get(key)),
+            ends_by=self._end_of_run(group),
             tasks=(*tasks, *(pod.task for pod in self.leaving.get(key, ()))),
         )
+
+    def _end_of_run(self, group: PodGroupInput) -> float | None:
+        """Return the moment by which a pod group that has declared its run time must have ended."""
+        started_s = self.last_start_s.get(key_of(group))
+        if started_s is None or group.max_run_time_s is None:
+            return None
+        return started_s + group.max_run_time_s - self.now_s
 
     def _moment(self, time_s: float | None) -> float | None:
         return None if time_s is None else time_s - self.now_s

@@ -12,6 +12,8 @@ const REASONS: Readonly<Record<string, string>> = {
   OverLimit: "The queue's limit is reached",
   PreemptionDelayNotElapsed: "Its preemption delay has not elapsed",
   WaitingForVictims: "Waiting for evicted pods to end",
+  StartExpected: "Room is kept for it until running workloads end",
+  RoomKept: "Free room is kept for workloads ahead of it",
   DisruptionBudget: "Disruption budgets protect the pods that would make room",
   TopologyFragmented: "No topology domain has enough room",
   NoNodeFits: "No node fits right now",
@@ -45,6 +47,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   PreemptionDelayNotElapsed:
     "Nothing to do: it may evict others from the time that the text names.",
   WaitingForVictims: "Nothing to do: it starts when the pods named in the text have ended.",
+  StartExpected: "Nothing to do: it starts at the time that the text names, or earlier.",
+  RoomKept:
+    "Declare a maximum run time that ends before the time that the text names, or wait for its turn.",
   DisruptionBudget: "Let the disruption budget allow one more disruption, or free room elsewhere.",
   TopologyFragmented: "Free room within one domain of the topology, or require a wider one.",
   NoNodeFits:
