@@ -12,6 +12,7 @@ from scheduler.core.actions.attempts import Attempts, evict_reason
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import ActionName, ActionReport, EvictReason
 from scheduler.core.placement.place import Placer
+from scheduler.core.placement.reservations import awaited_by_others
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.model_bounds import BoundedQueues
 from scheduler.core.session.session import Session
@@ -87,13 +88,15 @@ class ConsolidationAttempt:
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
         """Take from every queue, at most the configured number of pod groups.
 
-        KAI draws one more than that, at random; we take the first ones in eviction order.
+        KAI draws one more than that, at random; we take the first ones in eviction order. A pod group whose end a
+        reservation counts on stays: once moved it would run anew.
         """
+        staying = awaited_by_others(self._session, self._view.pod_group) | {self._view.pod_group}
         return VictimSequence(
             self._session,
             pool,
             pool.leaves,
-            lambda view: view.pod_group != self._view.pod_group,
+            lambda view: view.pod_group not in staying,
             most_groups=self._session.config.max_consolidation_victims,
             passed_over=passed_over,
         )

@@ -193,7 +193,7 @@ class Reservations:
             if not active or other == pod_group:
                 continue
             end = end_of(self._session, other, inf)
-            if end == inf:
+            if end == inf or end > NOW + self._session.hooks.reservation_horizon_s:
                 continue
             present = [
                 task
@@ -249,6 +249,19 @@ class Reservations:
     def _add(self, cells: dict[tuple[int, int], float], task: int, node: int) -> None:
         for row, amount in self._state.charge_amounts(task, node):
             cells[node, row] += amount
+
+
+def awaited_by_others(session: Session, pod_group: int) -> frozenset[int]:
+    """Return the pod groups whose end a reservation of another pod group counts on."""
+    reservations = session.attached(Reservations)
+    if reservations is None:
+        return frozenset()
+    return frozenset(
+        awaited
+        for each in reservations.made
+        if each.pod_group != pod_group
+        for awaited in each.awaited
+    )
 
 
 def opened_to(session: Session, view: GangView) -> AbstractContextManager[None]:

@@ -15,9 +15,10 @@ from scheduler.core.session.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillArguments:
-    """For how many pod groups room is kept at a time."""
+    """For how many pod groups room is kept at a time, and how long before they start at most."""
 
     reservations: int = 4
+    horizon_s: float = 24 * 3600.0
 
     def __post_init__(self) -> None:
         """Refuse less than one."""
@@ -27,7 +28,10 @@ class BackfillArguments:
     @classmethod
     def parse(cls, texts: ArgumentTexts) -> BackfillArguments:
         """Return the arguments of a configuration."""
-        return cls(reservations=int(texts.number("reservations", 4)))
+        return cls(
+            reservations=int(texts.number("reservations", 4)),
+            horizon_s=texts.seconds("horizon", 24 * 3600.0),
+        )
 
 
 class BackfillPlugin:
@@ -37,5 +41,6 @@ class BackfillPlugin:
         self._arguments = arguments
 
     def open(self, session: Session) -> None:
-        """Set for how many pod groups."""
+        """Set for how many pod groups, and how long."""
         session.hooks.reservations = self._arguments.reservations
+        session.hooks.reservation_horizon_s = self._arguments.horizon_s

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import Any, Protocol
 
 from scheduler.core.arrays import Bools, Floats
@@ -205,6 +206,7 @@ class Hooks:
         simulated outcome is acceptable; all must agree
     generators : names of the scenario generators, in the order in which they are tried
     reservations : for how many pod groups that wait allocate keeps room; 0 for none
+    reservation_horizon_s : how long before they start it keeps room at most
     """
 
     pod_group_order: list[Callable[[GangView], Any]] = field(default_factory=list)
@@ -232,3 +234,4 @@ class Hooks:
     )
     generators: list[str] = field(default_factory=list)
     reservations: int = 0
+    reservation_horizon_s: float = inf

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues.workloads.reasons import ROOM_KEPT, START_EXPECTED
+from scheduler.core.cluster.constraints import TaskConstraints
 from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
 from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
@@ -90,6 +91,16 @@ def test_the_room_is_kept_by_the_earliest_ends_that_suffice() -> None:
     assert {names[node] for node in made.nodes.values()} == {"n1", "n2"}
 
 
+def test_no_room_is_kept_for_longer_than_the_horizon() -> None:
+    plugin = PluginConfig("backfill", BackfillArguments(horizon_s=99.0))
+    session = (
+        waiting_gang()
+        .pending("long")
+        .cycle(config=SchedulerConfig(plugins=(*DEFAULT_PLUGINS, plugin)))
+    )
+    assert bound(session) == {"long"}
+
+
 def test_a_second_reservation_counts_the_first() -> None:
     built = waiting_gang().pending("second", gpus=4)
     built.running("other", ["n1"], gpus=2, max_run_time_s=30.0, ends_by=30.0)
@@ -113,6 +124,18 @@ def test_other_actions_keep_the_room_too_and_the_gang_itself_may_evict_for_it() 
     urgent = built.cycle(config=config(4, ALLOCATE, ActionName.PREEMPT))
     assert "gang" in {d.pod_group for d in urgent.decisions}
     assert bound(urgent) == set()
+
+
+def test_consolidation_moves_nobody_whose_end_is_awaited() -> None:
+    built = cluster().node("x0", 4, labels={"x": "1"}).node("x1", 4, labels={"x": "1"})
+    built.node("y", 4).queue("q")
+    built.running("holder", ["x0"], gpus=4, max_run_time_s=100.0, ends_by=100.0)
+    selected = TaskConstraints(node_selector=(("x", "1"),))
+    built.pending("gang", 2, gpus=4, constraints=selected)
+    built.pending("behind", gpus=4, constraints=selected)
+    actions = (ALLOCATE, ActionName.CONSOLIDATION)
+    # "behind" could have the node of the holder, if that moved to the third node.
+    assert [d.pod_group for d in built.cycle(config=config(1, *actions)).decisions] == []
 
 
 def test_the_rows_of_the_nodes_are_as_before_once_nothing_is_kept() -> None:
