@@ -167,7 +167,7 @@ class CauseFinder:
 
     def _time(self, moment: float) -> str:
         """Return a moment to the minute, rounded up, so that it reads the same in the next cycle."""
-        minutes = ceil((self._now + moment) / 60 - 0.05)
+        minutes = ceil((self._now + moment - self._session.state.now) / 60 - 0.05)
         return format_time(datetime.fromtimestamp(60 * minutes, UTC))
 
     def _fits(self, group: int) -> dict[int, TaskFit]:

@@ -73,6 +73,7 @@ from scheduler.load.pod_table import PodSurroundings, PodTable
 from scheduler.load.podgroups import Aliases, FreshMarks, GroupTable, level_aliases
 from scheduler.load.pods import TaskBuilder
 from scheduler.load.queues import QueueBuilder, UsageByQueue
+from scheduler.load.run_times import with_run_times
 from scheduler.settings.params import ShardParams
 
 _NO_VOLUMES = VolumeInputs()
@@ -193,6 +194,16 @@ class SnapshotBuilder:
             marks or {},
         )
         queues = self._queues_of_shard(view)
+        if self.params.keeps_room:
+            pod_groups = with_run_times(
+                pod_groups,
+                groups,
+                queues,
+                pods,
+                params=self.params,
+                marked=self._groups.marked,
+                origin=self.origin,
+            )
         disruptions = self._disruption_inputs(view, refused_evictions or {})
         cluster = ClusterInput(
             now=now - self.origin,

@@ -36,6 +36,8 @@ class ShardParams:
     #: How many pods of one controller, in several pod groups, may be on their way out; 0 for no bound.
     max_evictions_per_owner: int = 0
     schedule_period_s: float = 1.0
+    #: Whether the core keeps room by declared run times (plugin `backfill`), which are then read.
+    keeps_room: bool = False
     #: Reason of the pod condition when only the queue holds a pod: `Unschedulable` or `QueueLimited`.
     queue_limited_condition: str = "Unschedulable"
 

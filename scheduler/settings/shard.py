@@ -109,6 +109,7 @@ def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardPara
         use_eviction_api=args.flag("use-eviction-api", default=True),
         max_evictions_per_owner=int(args.number("max-evictions-per-owner", 0)),
         schedule_period_s=args.seconds("schedule-period", 1.0),
+        keeps_room="backfill" in spec.plugins and spec.plugins["backfill"].enabled is not False,
         queue_limited_condition=args.choice(
             "queue-limited-condition", ("Unschedulable", "QueueLimited")
         ),

@@ -25,7 +25,6 @@ from scheduler.core.placement.place import Placer
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
-from scheduler.core.times import NOW
 
 ALLOCATE = ActionName.ALLOCATE
 #: So many pod groups are tried for each reservation that may be made.
@@ -104,7 +103,7 @@ class Reservations:
         before = pending[view.pod_group]
         if own is not None:
             self._replace([each for each in self.made if each is not own])
-        self._apply(self._count_before(end_of(self._session, view.pod_group, NOW)))
+        self._apply(self._count_before(end_of(self._session, view.pod_group, self._state.now)))
         try:
             yield
         finally:
@@ -188,12 +187,13 @@ class Reservations:
     def _endings(self, pod_group: int) -> list[tuple[float, int, list[int]]]:
         """Return the ends that other pod groups have declared, each with its tasks, sorted."""
         groups, tasks = self._state.pod_groups, self._state.tasks
+        latest = self._state.now + self._session.hooks.reservation_horizon_s
         endings = []
         for other, active in enumerate(groups.active_allocated):
             if not active or other == pod_group:
                 continue
             end = end_of(self._session, other, inf)
-            if end == inf or end > NOW + self._session.hooks.reservation_horizon_s:
+            if end == inf or end > latest:
                 continue
             present = [
                 task
@@ -233,7 +233,7 @@ class Reservations:
                 self._add(needs, task, node)
             reservation = Reservation(
                 pod_group=view.pod_group,
-                until=max(endings[-1][0], NOW),
+                until=max(endings[-1][0], self._state.now),
                 nodes=nodes,
                 needs=needs,
                 frees=frees,
@@ -286,4 +286,5 @@ def end_of(session: Session, pod_group: int, unstarted: float) -> float:
     known = groups.inputs[pod_group].ends_by
     if known is not None:
         return known
-    return NOW + declared if groups.last_start[pod_group] == NOW else inf
+    now = session.state.now
+    return now + declared if groups.last_start[pod_group] == now else inf
