@@ -10,10 +10,11 @@ from kube.objects.config import Config, SchedulingShard, ShardSpec
 from kube.objects.meta import convert
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
+from scheduler.core.plugins.backfill import BackfillArguments
 from scheduler.core.plugins.min_runtime import MinRuntimeArguments
 from scheduler.core.plugins.placement_strategy import NodePlacementArguments
 from scheduler.core.plugins.proportion import ProportionArguments
-from scheduler.settings.shard import core_config, settings_of
+from scheduler.settings.shard import core_config, settings_of, shard_params
 
 
 def spec(**fields: object) -> ShardSpec:
@@ -178,3 +179,19 @@ def test_reservations_are_known_by_the_label_that_the_binder_gives_them() -> Non
     assert settings_of("x", shard, config).params.reservation_app_label == "holders"
     own = convert({"spec": {"args": {"resource-reservation-app-label": "mine"}}}, SchedulingShard)
     assert settings_of("x", own, config).params.reservation_app_label == "mine"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "keeps"),
+    [({}, False), ({"backfill": {}}, True), ({"backfill": {"enabled": False}}, False)],
+)
+def test_a_shard_with_backfill_reads_run_times(plugins, keeps) -> None:
+    fields = spec(plugins=plugins)
+    assert shard_params("default", fields, None).keeps_room is keeps
+    assert ("backfill" in names(fields)) is keeps
+
+
+def test_arguments_of_backfill() -> None:
+    plugins = {"backfill": {"enabled": True, "arguments": {"reservations": "2", "horizon": "90m"}}}
+    wanted = BackfillArguments(reservations=2, horizon_s=5400.0)
+    assert arguments(spec(plugins=plugins), "backfill") == wanted
