@@ -3,6 +3,7 @@ import { lazy, Suspense, useState } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { DraftTray } from "../editing/DraftTray.tsx";
 import { PALETTE, SHELL } from "../i18n/app.ts";
+import { showUtc } from "../i18n/numbers.ts";
 import { Boundary } from "../ui/Boundary.tsx";
 import { usePreferences } from "../ui/preferences.ts";
 import { HealthBanner } from "./HealthBanner.tsx";
@@ -20,7 +21,8 @@ const Palette = lazy(async () => ({
 }));
 
 export function Shell() {
-  const { navFolded, set } = usePreferences();
+  const { navFolded, utc, set } = usePreferences();
+  showUtc(utc);
   const [isSearching, setSearching] = useState(false);
   const help = useShortcuts(() => setSearching(true));
   const { pathname } = useLocation();
@@ -76,7 +78,7 @@ export function Shell() {
       <main id="main" className={styles.main} tabIndex={-1} aria-busy={isLoading}>
         <OfflineBanner />
         <HealthBanner />
-        <Boundary key={pathname}>
+        <Boundary key={`${pathname} ${utc}`}>
           <Outlet />
         </Boundary>
       </main>

@@ -4,12 +4,14 @@ import {
   IconBaselineDensitySmall,
   IconCheck,
   IconDeviceDesktop,
+  IconHelp,
   IconKeyboard,
   IconLogout,
   IconMoon,
   IconSun,
   IconUserCircle,
 } from "@tabler/icons-react";
+import { Link } from "react-router";
 import { csrfToken } from "../api/client.ts";
 import { useMe } from "../api/useMe.ts";
 import { MENU } from "../i18n/app.ts";
@@ -23,7 +25,7 @@ const THEMES = [
 
 export function UserMenu({ onHelp }: { onHelp: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const { density, shortcuts, set } = usePreferences();
+  const { density, shortcuts, utc, set } = usePreferences();
   const me = useMe();
   const isCompact = density === "compact";
   return (
@@ -85,6 +87,9 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
           <Menu.Label>
             {me ? MENU.signedInAs(me.displayName || me.username) : MENU.unknownUser}
           </Menu.Label>
+          <Menu.Item leftSection={<IconHelp size={16} />} component={Link} to="/help">
+            {MENU.help}
+          </Menu.Item>
           <Menu.Item leftSection={<IconKeyboard size={16} />} onClick={onHelp}>
             {MENU.keyboard}
           </Menu.Item>
@@ -94,6 +99,13 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
             onClick={() => set({ shortcuts: !shortcuts })}
           >
             {MENU.shortcuts(shortcuts)}
+          </Menu.Item>
+          <Menu.Item
+            closeMenuOnClick={false}
+            leftSection={utc ? <IconCheck size={16} /> : <span />}
+            onClick={() => set({ utc: !utc })}
+          >
+            {MENU.utc(utc)}
           </Menu.Item>
           <Menu.Divider />
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>

@@ -115,6 +115,12 @@ const PAGES: RouteObject[] = [
       Component: (await import("../features/settings/SettingsPage.tsx")).SettingsPage,
     }),
   },
+  {
+    path: "help",
+    lazy: async () => ({
+      Component: (await import("../features/help/HelpPage.tsx")).HelpPage,
+    }),
+  },
   // Part of the first load: they must open when the server does not answer.
   { path: "denied", Component: DeniedPage },
   { path: "offline", Component: OfflinePage },

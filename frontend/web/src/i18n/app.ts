@@ -171,6 +171,8 @@ export const MENU = {
   user: "You",
   signedInAs: (name: string) => `Signed in as ${name}`,
   unknownUser: "…",
+  help: "Help and glossary",
+  utc: (isUtc: boolean) => (isUtc ? "Times in UTC" : "Times of this browser"),
   keyboard: "Keyboard",
   shortcuts: (areOn: boolean) => `Single-key shortcuts ${areOn ? "on" : "off"}`,
   signOut: "Sign out",

@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { amount, bound, gpuCount, milliseconds, modelName, span } from "./numbers.ts";
+import {
+  amount,
+  bound,
+  clockTime,
+  dateTime,
+  gpuCount,
+  milliseconds,
+  modelName,
+  showUtc,
+  span,
+} from "./numbers.ts";
 
 describe("span", () => {
   it.each([
@@ -50,4 +60,14 @@ it("counts GPUs with their unit", () => {
     "0.5 GPUs",
     "1,200 GPUs",
   ]);
+});
+
+it("shows times in UTC when asked to", () => {
+  showUtc(true);
+  expect([clockTime("2026-11-30T12:34:56Z"), dateTime("2026-11-30T12:34:56+02:00")]).toEqual([
+    "12:34:56 UTC",
+    "30/11/2026, 10:34:56 UTC",
+  ]);
+  showUtc(false);
+  expect(clockTime("2026-11-30T12:34:56Z")).not.toContain("UTC");
 });

@@ -62,12 +62,23 @@ export function span(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+let timeZone: string | undefined;
+
+/** Show times in UTC, or else in the zone of the browser. */
+export function showUtc(isUtc: boolean): void {
+  timeZone = isUtc ? "UTC" : undefined;
+}
+
 export function clockTime(iso: string): string {
-  return new Date(iso).toLocaleTimeString("en-GB", { hour12: false });
+  return zoned(new Date(iso).toLocaleTimeString("en-GB", { hour12: false, timeZone }));
 }
 
 export function dateTime(iso: string): string {
-  return new Date(iso).toLocaleString("en-GB", { hour12: false });
+  return zoned(new Date(iso).toLocaleString("en-GB", { hour12: false, timeZone }));
+}
+
+function zoned(text: string): string {
+  return timeZone === undefined ? text : `${text} ${timeZone}`;
 }
 
 export function plural(n: number, singular: string, many = `${singular}s`): string {

@@ -92,3 +92,37 @@ export const BALANCE = {
   summary: (column: string, queue: string, gpu: number) =>
     `${column}; most: ${queue} with ${gpus(gpu)}`,
 } as const;
+
+export const FIRST_STEPS = {
+  title: "First steps",
+  left: (steps: number) => `${plural(steps, "step")} left`,
+  done: "done",
+  open: "open",
+  steps: {
+    nodes: {
+      name: "A node is ready",
+      text: "Nodes appear by themselves as soon as they join the cluster.",
+      to: "/nodes",
+    },
+    gpus: {
+      name: "GPUs are seen",
+      text: "A node shows its GPUs once its device plugin or a driver for device claims reports them.",
+      to: "/nodes",
+    },
+    queue: {
+      name: "A queue of your own exists",
+      text: "Create a queue for a department, and below it one for each team.",
+      to: "/queues",
+    },
+    workload: {
+      name: "A workload was submitted",
+      text: "Create a pod with schedulerName kai-scheduler and the label of a queue.",
+      to: "/workloads",
+    },
+    session: {
+      name: "The scheduler ran",
+      text: "A session starts as soon as a workload arrives. If none does, look at the health banner and at kaiweb doctor.",
+      to: "/scheduler",
+    },
+  },
+} as const;

@@ -34,6 +34,46 @@ export const QUEUES = {
   noSuchText: "It may have been deleted or renamed. Close this panel to see the tree.",
 } as const;
 
+export const VIEWS = {
+  label: "View",
+  tree: "Tree",
+  icicle: "Icicle",
+  fairness: "Fairness",
+} as const;
+
+export const FAIRNESS = {
+  top: "Top-level queues",
+  below: (parent: string) => `Below ${parent}`,
+  columns: [
+    "Queue",
+    "0 to twice its share",
+    "Of its share",
+    "Allocated",
+    "Fair share",
+    "Difference",
+  ],
+  ratio: (ratio: number) => `${Math.round(100 * ratio)} %`,
+  noShare: "no share",
+  lacks: (value: string) => `lacks ${value}`,
+  beyond: (value: string) => `${value} beyond it`,
+  pair: (from: string, value: string, to: string) =>
+    `${from} holds ${value} beyond its share that ${to} lacks.`,
+  emptyTitle: "Nothing to compare",
+  empty: "No queue holds or is entitled to anything of this resource.",
+} as const;
+
+export const ICICLE = {
+  name: "Queues by amount, parents above their children",
+  by: "Width",
+  allocated: "Allocated",
+  quota: "Quota",
+  tones: { below: "below its share", near: "near its share", above: "above its share" },
+  slice: (queue: string, value: string, unit: string, tone: string) =>
+    `${queue}: ${value} ${unit}, ${tone}`,
+  emptyTitle: "Nothing to draw",
+  empty: "No queue has an amount of this resource. Choose the other width, or another resource.",
+} as const;
+
 export const ACTIONS = {
   label: "Actions",
   addChild: "Add a child queue",

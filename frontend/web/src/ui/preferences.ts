@@ -6,7 +6,9 @@ type Preferences = {
   readonly density: "comfortable" | "compact";
   readonly shortcuts: boolean;
   readonly navFolded: boolean;
-  set(change: Partial<Pick<Preferences, "density" | "shortcuts" | "navFolded">>): void;
+  /** Whether times are shown in UTC instead of the zone of the browser. */
+  readonly utc: boolean;
+  set(change: Partial<Pick<Preferences, "density" | "shortcuts" | "navFolded" | "utc">>): void;
 };
 
 export const usePreferences = create<Preferences>()(
@@ -15,6 +17,7 @@ export const usePreferences = create<Preferences>()(
       density: "comfortable",
       shortcuts: true,
       navFolded: false,
+      utc: false,
       set: (change) => set(change),
     }),
     { name: "kaiweb-preferences" },

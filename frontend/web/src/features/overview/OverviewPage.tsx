@@ -10,6 +10,7 @@ import { GpuMap } from "../../ui/GpuMap.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { FirstSteps } from "./FirstSteps.tsx";
 import { GpuTile } from "./GpuTile.tsx";
 import styles from "./Overview.module.css";
 import { PendingReasons } from "./PendingReasons.tsx";
@@ -30,6 +31,7 @@ export function OverviewPage() {
   }
   return (
     <Page title={OVERVIEW.title} note={OVERVIEW.note}>
+      <FirstSteps cluster={cluster} />
       <div className={styles.stats}>
         <GpuTile cluster={cluster} />
         <ModelTile cluster={cluster} />

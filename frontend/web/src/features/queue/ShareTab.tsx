@@ -10,6 +10,7 @@ import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
+import { Term } from "../../ui/Term.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
 import styles from "./Queue.module.css";
 
@@ -40,6 +41,7 @@ export function ShareTab({ queue }: { queue: Queue }) {
             >
               <Waterfall share={share} resource={resource} />
               <p className={styles.hint}>
+                <Term word="share" />.{" "}
                 {SHARE.wouldGet(amount(resource, share.wouldGet), UNIT[resource])} {SHARE.gate}
               </p>
             </Panel>

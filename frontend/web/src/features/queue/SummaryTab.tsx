@@ -21,6 +21,7 @@ import { Panel } from "../../ui/Panel.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty } from "../../ui/States.tsx";
+import { Term } from "../../ui/Term.tsx";
 import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
 import styles from "./Queue.module.css";
 import { useWorkloadsBelow } from "./useWorkloadsBelow.ts";
@@ -86,7 +87,7 @@ function Facts({ queue }: { queue: Queue }) {
       <Fact name={QUEUE_PAGE.parent}>
         {queue.parent === null ? QUEUE_PAGE.topLevel : <QueueLink queue={queue.parent} />}
       </Fact>
-      <Fact name={QUEUE_PAGE.priority}>{queue.priority ?? NONE}</Fact>
+      <Fact name={<Term word="priority" />}>{queue.priority ?? NONE}</Fact>
       <Fact name={QUEUE_PAGE.minRuntimes}>
         {queue.preemptMinRuntime ?? NONE}, {queue.reclaimMinRuntime ?? NONE}
       </Fact>

@@ -6,7 +6,7 @@ import { useMe } from "../../api/useMe.ts";
 import { useDraft } from "../../editing/useDraft.ts";
 import { DRAFT } from "../../i18n/changes.ts";
 import { RESOURCE_NAME } from "../../i18n/numbers.ts";
-import { QUEUES } from "../../i18n/queues.ts";
+import { QUEUES, VIEWS } from "../../i18n/queues.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
@@ -32,7 +32,14 @@ import { type QueueAction, QueueDialogs } from "./dialogs/QueueDialogs.tsx";
 import { QueueDrawer } from "./form/QueueDrawer.tsx";
 import styles from "./tree/QueueTree.module.css";
 import { QueueTree } from "./tree/QueueTree.tsx";
+import { FairnessView } from "./views/FairnessView.tsx";
+import { IcicleView } from "./views/IcicleView.tsx";
 
+const QUEUE_VIEWS = [
+  { value: "tree", label: VIEWS.tree },
+  { value: "icicle", label: VIEWS.icicle },
+  { value: "fairness", label: VIEWS.fairness },
+];
 const COMMANDS = {
   kubectl: <code>{QUEUES.kubectl}</code>,
   rest: <code>{QUEUES.rest}</code>,
@@ -43,6 +50,7 @@ export function QueuesPage() {
   const hues = useHues();
   const [search, changeSearch] = useSearch();
   const resource = resourceOf(search.get("resource"));
+  const view = QUEUE_VIEWS.find(({ value }) => value === search.get("view"))?.value ?? "tree";
   const selected = search.get("queue");
   // The tree depends only on names and parents, which change far less often than the amounts.
   const parents = useMemo(
@@ -107,6 +115,13 @@ export function QueuesPage() {
         <div className={styles.bar}>
           <SegmentedControl
             size="xs"
+            aria-label={VIEWS.label}
+            data={QUEUE_VIEWS}
+            value={view}
+            onChange={(value) => changeSearch({ view: value === "tree" ? null : value })}
+          />
+          <SegmentedControl
+            size="xs"
             aria-label={QUEUES.resource}
             data={RESOURCES.map((value) => ({
               value,
@@ -115,7 +130,7 @@ export function QueuesPage() {
             value={resource}
             onChange={(value) => changeSearch({ resource: value === "gpu" ? null : value })}
           />
-          <span style={{ color: "var(--dim)" }}>{QUEUES.scale(resource)}</span>
+          {view === "tree" && <span style={{ color: "var(--dim)" }}>{QUEUES.scale(resource)}</span>}
           {mayEditAny && (
             <Button
               className={styles.create ?? ""}
@@ -136,6 +151,10 @@ export function QueuesPage() {
           <Empty title={QUEUES.emptyTitle}>
             <RichText text={QUEUES.empty} parts={COMMANDS} />
           </Empty>
+        ) : view === "fairness" ? (
+          <FairnessView queues={queues} resource={resource} />
+        ) : view === "icicle" ? (
+          <IcicleView queues={queues} tree={tree} resource={resource} />
         ) : (
           <QueueTree
             queues={queues}

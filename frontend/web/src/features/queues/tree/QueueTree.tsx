@@ -2,6 +2,7 @@ import { hotkeysCoreFeature, type ItemInstance, syncDataLoaderFeature } from "@h
 import { useTree } from "@headless-tree/react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
+import { GLOSSARY } from "../../../i18n/glossary.ts";
 import { QUEUES } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
@@ -217,7 +218,12 @@ function Header() {
         style={{ gridTemplateColumns: TEMPLATE }}
       >
         {COLUMNS.map(({ key, label, numeric }) => (
-          <div key={key} role="columnheader" className={numeric ? styles.number : ""}>
+          <div
+            key={key}
+            role="columnheader"
+            className={numeric ? styles.number : ""}
+            title={key in GLOSSARY ? GLOSSARY[key as keyof typeof GLOSSARY].text : undefined}
+          >
             {key === "edit" ? <span className="visually-hidden">{label}</span> : label}
           </div>
         ))}
