@@ -8,7 +8,7 @@ import { useSearch } from "../ui/useSearch.ts";
 export function DeniedPage() {
   const [search] = useSearch();
   return (
-    <Page title={DENIED.title} note={<Link to="/">{DENIED.back}</Link>}>
+    <Page title={DENIED.page} note={<Link to="/">{DENIED.back}</Link>}>
       <Denied right={search.get("right") ?? DENIED.unknown} />
     </Page>
   );

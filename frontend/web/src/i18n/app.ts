@@ -59,13 +59,14 @@ export const PAGE_ERROR = {
 
 export const DENIED = {
   title: "You may not see this",
-  missing: "Missing right",
+  page: "No access",
+  missing: (right: string) => `What is missing: ${right}`,
   whoCan: (names: readonly string[]) =>
     names.length === 0
       ? "An administrator can give it to you."
       : `${names.join(", ")} can give it to you.`,
   where: "Rights are given on the page Settings, tab Users, for a queue and all below it.",
-  yours: "Your roles",
+  yours: (roles: string) => `You are: ${roles || "a user without a role"}.`,
   role: (role: string, subtree: string | null) =>
     subtree === null ? `${role} of the whole cluster` : `${role} below ${subtree}`,
   back: "Back to the overview",

@@ -1,4 +1,5 @@
 /** How fairly siblings hold what they divide: allocated amounts measured by the fair share. */
+import { groupBy } from "./group.ts";
 import type { Queue, Resource } from "./rows.ts";
 
 export type FairRow = {
@@ -15,7 +16,7 @@ export type Borrowing = { readonly from: string; readonly to: string; readonly a
 
 /** Return the groups of siblings that hold or want something, each with its most starved queue first. */
 export function fairGroups(queues: Iterable<Queue>, resource: Resource): FairGroup[] {
-  const byParent = Map.groupBy(queues, ({ parent }) => parent);
+  const byParent = groupBy(queues, ({ parent }) => parent);
   const groups: FairGroup[] = [];
   for (const [parent, siblings] of byParent) {
     const rows = siblings

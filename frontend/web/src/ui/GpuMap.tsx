@@ -1,6 +1,7 @@
 import { memo } from "react";
 import { modelName } from "../i18n/numbers.ts";
 import { allocatedOf, mapText } from "../i18n/ui.ts";
+import { groupBy } from "../model/group.ts";
 import type { Hue } from "../model/hues.ts";
 import type { Device, Node } from "../model/rows.ts";
 import styles from "./GpuMap.module.css";
@@ -11,7 +12,7 @@ type Props = { nodes: readonly Node[]; hues: Hues; showModels?: boolean };
 
 /** All GPUs of the cluster at a glance: one block per node, one cell per device. */
 export function GpuMap({ nodes, hues, showModels = true }: Props) {
-  const models = Map.groupBy(
+  const models = groupBy(
     nodes.filter((node) => node.gpuTotal > 0),
     (node) => node.model,
   );

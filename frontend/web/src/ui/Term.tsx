@@ -4,8 +4,8 @@ import { GLOSSARY, HELP } from "../i18n/glossary.ts";
 import styles from "./Term.module.css";
 
 /** A word with its meaning, which opens by click or key beside it. */
-export function Term({ word }: { word: keyof typeof GLOSSARY }) {
-  const { name, text } = GLOSSARY[word];
+export function Term({ entry }: { entry: keyof typeof GLOSSARY }) {
+  const { name, text } = GLOSSARY[entry];
   return (
     <Popover position="bottom-start" width={280} shadow="md" withArrow trapFocus returnFocus>
       <Popover.Target>

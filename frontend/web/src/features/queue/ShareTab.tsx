@@ -41,7 +41,7 @@ export function ShareTab({ queue }: { queue: Queue }) {
             >
               <Waterfall share={share} resource={resource} />
               <p className={styles.hint}>
-                <Term word="share" />.{" "}
+                <Term entry="share" />.{" "}
                 {SHARE.wouldGet(amount(resource, share.wouldGet), UNIT[resource])} {SHARE.gate}
               </p>
             </Panel>

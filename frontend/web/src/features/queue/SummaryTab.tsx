@@ -87,7 +87,7 @@ function Facts({ queue }: { queue: Queue }) {
       <Fact name={QUEUE_PAGE.parent}>
         {queue.parent === null ? QUEUE_PAGE.topLevel : <QueueLink queue={queue.parent} />}
       </Fact>
-      <Fact name={<Term word="priority" />}>{queue.priority ?? NONE}</Fact>
+      <Fact name={<Term entry="priority" />}>{queue.priority ?? NONE}</Fact>
       <Fact name={QUEUE_PAGE.minRuntimes}>
         {queue.preemptMinRuntime ?? NONE}, {queue.reclaimMinRuntime ?? NONE}
       </Fact>

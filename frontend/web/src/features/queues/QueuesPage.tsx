@@ -1,6 +1,6 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { useCallback, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 import { ApiProblem } from "../../api/problem.ts";
 import { useMe } from "../../api/useMe.ts";
 import { useDraft } from "../../editing/useDraft.ts";
@@ -28,12 +28,21 @@ import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useLatest } from "../../ui/useLatest.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { useStale } from "../../ui/useStale.ts";
-import { type QueueAction, QueueDialogs } from "./dialogs/QueueDialogs.tsx";
+import type { QueueAction } from "./dialogs/QueueDialogs.tsx";
 import { QueueDrawer } from "./form/QueueDrawer.tsx";
 import styles from "./tree/QueueTree.module.css";
 import { QueueTree } from "./tree/QueueTree.tsx";
-import { FairnessView } from "./views/FairnessView.tsx";
-import { IcicleView } from "./views/IcicleView.tsx";
+
+/** Loaded when they are first opened: the page is large without them. */
+const FairnessView = lazy(async () => ({
+  default: (await import("./views/FairnessView.tsx")).FairnessView,
+}));
+const IcicleView = lazy(async () => ({
+  default: (await import("./views/IcicleView.tsx")).IcicleView,
+}));
+const QueueDialogs = lazy(async () => ({
+  default: (await import("./dialogs/QueueDialogs.tsx")).QueueDialogs,
+}));
 
 const QUEUE_VIEWS = [
   { value: "tree", label: VIEWS.tree },
@@ -152,9 +161,13 @@ export function QueuesPage() {
             <RichText text={QUEUES.empty} parts={COMMANDS} />
           </Empty>
         ) : view === "fairness" ? (
-          <FairnessView queues={queues} resource={resource} />
+          <Suspense fallback={<Loading rows={10} />}>
+            <FairnessView queues={queues} resource={resource} />
+          </Suspense>
         ) : view === "icicle" ? (
-          <IcicleView queues={queues} tree={tree} resource={resource} />
+          <Suspense fallback={<Loading rows={10} />}>
+            <IcicleView queues={queues} tree={tree} resource={resource} />
+          </Suspense>
         ) : (
           <QueueTree
             queues={queues}
@@ -180,15 +193,17 @@ export function QueuesPage() {
         onClose={() => changeSearch({ queue: null })}
       />
       {action !== null && (
-        <QueueDialogs
-          action={action}
-          queues={queues}
-          me={me}
-          onDone={(name) => {
-            setAction(null);
-            if (name !== undefined) changeSearch({ queue: name });
-          }}
-        />
+        <Suspense>
+          <QueueDialogs
+            action={action}
+            queues={queues}
+            me={me}
+            onDone={(name) => {
+              setAction(null);
+              if (name !== undefined) changeSearch({ queue: name });
+            }}
+          />
+        </Suspense>
       )}
     </Page>
   );

@@ -1,5 +1,6 @@
 import { Link } from "react-router";
 import { TOPOLOGY } from "../../i18n/topology.ts";
+import { groupBy } from "../../model/group.ts";
 import type { Topology, TopologyDomain } from "../../model/rows.ts";
 import styles from "./Topology.module.css";
 
@@ -8,7 +9,7 @@ const MOST_BOXES = 1_500;
 
 /** Domains as boxes inside boxes, widest level outside; an innermost box that is one node links to it. */
 export function DomainTree({ topology }: { topology: Topology }) {
-  const children = Map.groupBy(topology.domains, ({ parent }) => parent ?? "");
+  const children = groupBy(topology.domains, ({ parent }) => parent ?? "");
   const last = topology.levels.length - 1;
   const deepest = topology.domains.length > MOST_BOXES && last > 0 ? last - 1 : last;
   return (

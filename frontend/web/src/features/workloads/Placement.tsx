@@ -3,6 +3,7 @@ import { gpus, modelName } from "../../i18n/numbers.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { PLACEMENT } from "../../i18n/workloads.ts";
 import { useTopic } from "../../live/react.tsx";
+import { groupBy } from "../../model/group.ts";
 import type { PodRow, WorkloadDetail } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
@@ -11,7 +12,7 @@ import { Empty } from "../../ui/States.tsx";
 /** The nodes that the workload's pods are on. */
 export function Placement({ workload }: { workload: WorkloadDetail }) {
   const { rows: nodes } = useTopic("nodes");
-  const byNode = Map.groupBy(
+  const byNode = groupBy(
     workload.podList.filter(({ node }) => node !== ""),
     ({ node }) => node,
   );
