@@ -90,6 +90,13 @@ class SchedulerMetrics:
         self.filtered = self._counter(
             "scenarios_filtered_by_action", "Scenarios rejected before a simulation", ("action",)
         )
+        self.repairs = self._counter(
+            "kept_state_repairs",
+            "Times that what a worker keeps between cycles was found to be wrong, and replaced",
+            ("part",),
+        )
+        for part in ("snapshot", "state"):
+            self.repairs.labels(part).inc(0)
         self.preemptions = self._counter("total_preemption_attempts", "Successful preemptions", ())
         self.shares = {
             "cpu": self._gauge("queue_fair_share_cpu_cores", "Fair share", _QUEUE_LABELS),

@@ -13,6 +13,7 @@ from uuid import UUID
 from scheduler.core.actions.table import ACTIONS
 from scheduler.core.cluster.build import build_state
 from scheduler.core.cluster.inputs import ClusterInput
+from scheduler.core.cluster.kept import KeptState
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.decisions import ActionName, ActionReport, Decision
 from scheduler.core.placement.place import Placer
@@ -33,6 +34,7 @@ def run_cycle(
     clock: Clock = no_clock,
     should_stop: Callable[[], bool] = run_to_the_end,
     gpu_group_seed: UUID = NO_SEED,
+    kept: KeptState | None = None,
     after_open: Callable[[Session], None] = lambda _: None,
     before_action: BeforeAction = lambda _: True,
     after_action: AfterAction = lambda _: None,
@@ -46,6 +48,7 @@ def run_cycle(
     clock : monotonic seconds, for budgets and reports; the default never advances
     should_stop : called between the trials of a search for victims; True ends the search
     gpu_group_seed : from which the ids of newly shared devices are made; another one for each cycle
+    kept : the state of the last cycle's beginning, brought up to date in place of a new one
     after_open : called with the session once its plugins are open
     before_action, after_action : called around each action; see their types
 
@@ -54,7 +57,12 @@ def run_cycle(
     the session at its end, with all decisions in the order they were made, a report per action, and why others wait
     """
     session = open_session(
-        cluster, config, clock=clock, should_stop=should_stop, gpu_group_seed=gpu_group_seed
+        cluster,
+        config,
+        clock=clock,
+        should_stop=should_stop,
+        gpu_group_seed=gpu_group_seed,
+        kept=kept,
     )
     after_open(session)
     placer = Placer(session)
@@ -73,9 +81,11 @@ def open_session(
     clock: Clock = no_clock,
     should_stop: Callable[[], bool] = run_to_the_end,
     gpu_group_seed: UUID = NO_SEED,
+    kept: KeptState | None = None,
 ) -> Session:
-    """Build the state from a snapshot and open the plugins on it."""
-    state = build_state(cluster, full_hierarchy=config.full_hierarchy_fairness)
+    """Build the state from a snapshot, or bring the kept one up to date, and open the plugins on it."""
+    build = build_state if kept is None else kept.open
+    state = build(cluster, full_hierarchy=config.full_hierarchy_fairness)
     session = Session(state, config, clock, should_stop, gpu_group_seed)
     for plugin_config in config.plugins:
         plugin = spec_of(plugin_config.name).plugin(plugin_config.arguments)

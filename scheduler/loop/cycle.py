@@ -30,8 +30,9 @@ from scheduler.core.session.session import Session
 from scheduler.explain.job_order import job_order
 from scheduler.explain.standings import standings
 from scheduler.explain.verdicts import GroupVerdict, verdicts
-from scheduler.load.build import Snapshot, SnapshotBuilder
+from scheduler.load.build import Snapshot
 from scheduler.load.past_requests import RequestMemory, keeps_fragments_small
+from scheduler.loop.kept_cluster import KeptCluster
 from scheduler.loop.marks import MarksMemory, changed_marks
 from scheduler.loop.measure import StopWatch, measure
 from scheduler.loop.pacing import SEARCHING, Pacer, note_delays
@@ -97,7 +98,7 @@ class CycleRunner:
     usage: UsageFeed | None = None
     new_seed: Callable[[], uuid.UUID] = uuid.uuid4
     order: dict[str, Any] | None = None
-    builder: SnapshotBuilder = field(init=False)
+    kept: KeptCluster = field(init=False)
     statuses: StatusWriter = field(init=False)
     _refused_evictions: RefusedEvictions = field(default_factory=RefusedEvictions)
     _marks: MarksMemory = field(default_factory=MarksMemory)
@@ -162,6 +163,7 @@ class CycleRunner:
         commit.raise_if_unauthorized()
         commit_ms = stopwatch.lap()
         measure(session, commit_ms=commit_ms, total_ms=stopwatch.total())
+        self.kept.was_quiet = not (pending_before or commit.bound or commit.evicted)
         return CycleSummary(
             started_at=started_at,
             snapshot=snapshot,
@@ -180,7 +182,9 @@ class CycleRunner:
     def _apply_settings(self) -> None:
         params = self.settings.params
         self.recorder.component = params.scheduler_name
-        self.builder = SnapshotBuilder(params, origin=self.wall().timestamp())
+        self.kept = KeptCluster(
+            params, self.wall().timestamp(), self.settings.core.full_hierarchy_fairness
+        )
         self.statuses = StatusWriter(
             self.gateway,
             self.recorder,
@@ -196,7 +200,7 @@ class CycleRunner:
 
     def _take_snapshot(self, now: float) -> Snapshot:
         usage = self.usage.usage(now) if self.usage is not None else None
-        snapshot = self.builder.build(
+        snapshot = self.kept.snapshot(
             self.store.view(),
             now,
             usage=usage,
@@ -239,6 +243,7 @@ class CycleRunner:
             clock=self.pacer.now,
             should_stop=self.pacer.should_stop,
             gpu_group_seed=self.new_seed(),
+            kept=self.kept.state,
             after_open=after_open,
             before_action=actions.may_run,
             after_action=committer.apply_all,

@@ -36,6 +36,7 @@ CONTRACT: dict[str, tuple[str, set[str]]] = {
     "scenarios_simulation_by_action": ("counter", {"action"}),
     "scenarios_filtered_by_action": ("counter", {"action"}),
     "total_preemption_attempts": ("counter", set()),
+    "kept_state_repairs": ("counter", {"part"}),
     "queue_fair_share_cpu_cores": ("gauge", QUEUE_LABELS),
     "queue_fair_share_memory_gb": ("gauge", QUEUE_LABELS),
     "queue_fair_share_gpu": ("gauge", QUEUE_LABELS),

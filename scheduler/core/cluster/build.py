@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,8 @@ from scheduler.core.cluster.inputs import (
     UNKNOWN_GPU_MEMORY_MIB,
     ClusterInput,
     NodeInput,
+    OtherPod,
+    PodGroupInput,
     TaskInput,
 )
 from scheduler.core.cluster.nodes import Nodes
@@ -57,27 +60,32 @@ def build_state(cluster_input: ClusterInput, *, full_hierarchy: bool = True) -> 
         axis=axis,
         nodes=Nodes(cluster_input.nodes, axis),
         queues=queues,
-        classes=ClassTable(axis, _gpu_memory_range(cluster_input.nodes)),
+        classes=ClassTable(axis, gpu_memory_range(cluster_input.nodes)),
     )
     _add_pod_groups(state)
     _add_tasks(state)
     _charge_nodes(state)
     _split_shared_claims(state)
+    state.nodes.sharing = dict.fromkeys(sorted(state.nodes.sharing))
+    state.queue_counts.add(state.pod_groups, state.tasks, range(len(state.pod_groups)))
     state.journal.forget()
     state.nodes.touched.clear()
     state.nodes.copy_rows()
     return state
 
 
-def _gpu_memory_range(nodes: tuple[NodeInput, ...]) -> GpuMemoryRange:
+def gpu_memory_range(nodes: Sequence[NodeInput]) -> GpuMemoryRange:
     known = [n.gpu_memory_mib for n in nodes if n.gpu_memory_mib > UNKNOWN_GPU_MEMORY_MIB]
     return GpuMemoryRange(min(known, default=None), max(known, default=None))
 
 
+def age_of(pod_group: PodGroupInput) -> tuple[float, str, str, str]:
+    """Return the sort key of pod groups: oldest first."""
+    return (pod_group.created, pod_group.uid, pod_group.namespace, pod_group.name)
+
+
 def _add_pod_groups(state: ClusterState) -> None:
-    ordered = sorted(
-        state.cluster_input.pod_groups, key=lambda g: (g.created, g.uid, g.namespace, g.name)
-    )
+    ordered = sorted(state.cluster_input.pod_groups, key=age_of)
     if len({(each.namespace, each.name) for each in ordered}) < len(ordered):
         names = sorted(f"{each.namespace}/{each.name}" for each in ordered)
         duplicate = next(a for a, b in pairwise(names) if a == b)
@@ -94,7 +102,7 @@ def _add_tasks(state: ClusterState) -> None:
     for index, pod_group in enumerate(pod_groups.inputs):
         pod_groups.first_task[index] = len(inputs)
         pod_groups.task_count[index] = len(pod_group.tasks)
-        pod_set_of += _pod_sets_of(state, index)
+        pod_set_of += pod_sets_of(state, index)
         pod_group_of += [index] * len(pod_group.tasks)
         inputs += pod_group.tasks
     first_other = len(inputs)
@@ -103,18 +111,21 @@ def _add_tasks(state: ClusterState) -> None:
     pod_group_of += [NOWHERE] * len(others)
     class_of = state.classes.of
     state.tasks.fill(inputs, [class_of(task) for task in inputs], pod_set_of, pod_group_of)
+    note_others(state, others, first_other)
+    count_tasks(state, range(first_other))
+
+
+def note_others(state: ClusterState, others: Sequence[OtherPod], first: int) -> None:
+    """Note which of the pods outside of pod groups are reservations, and which another scheduler placed."""
     state.tasks.reservations = frozenset(
-        task for task, pod in enumerate(others, first_other) if pod.is_reservation
+        task for task, pod in enumerate(others, first) if pod.is_reservation
     )
     state.tasks.foreign = frozenset(
-        task
-        for task, pod in enumerate(others, first_other)
-        if pod.is_foreign and not pod.is_reservation
+        task for task, pod in enumerate(others, first) if pod.is_foreign and not pod.is_reservation
     )
-    _count(state, first_other)
 
 
-def _pod_sets_of(state: ClusterState, pod_group: int) -> list[int]:
+def pod_sets_of(state: ClusterState, pod_group: int) -> list[int]:
     """Return the pod set of each task of a pod group."""
     pod_groups, sets = state.pod_groups, state.pod_groups.pod_sets
     index_of = {sets.name[index]: index for index in pod_groups.pod_sets_of(pod_group)}
@@ -131,13 +142,16 @@ def _pod_sets_of(state: ClusterState, pod_group: int) -> list[int]:
         ) from error
 
 
-def _count(state: ClusterState, first_other: int) -> None:
-    """List the tasks of every pod set and count them by status."""
+def count_tasks(state: ClusterState, members: Iterable[int]) -> None:
+    """List tasks in their pod sets, which must be empty, and count them by status."""
     pod_groups, sets, tasks = state.pod_groups, state.pod_groups.pod_sets, state.tasks
     succeeded: dict[int, int] = {}
-    for task in range(first_other):
+    for task in members:
         status, pod_set, pod_group = tasks.status[task], tasks.pod_set[task], tasks.pod_group[task]
-        sets.tasks[pod_set].append(task)
+        listed = sets.tasks[pod_set]
+        listed.append(task)
+        if len(listed) == 2:
+            state.unsorted.add(pod_set)
         if status == PENDING:
             sets.pending[pod_set] += 1
             pod_groups.pending[pod_group] += 1
@@ -184,7 +198,7 @@ def _charge_nodes(state: ClusterState) -> None:
         if node is None:
             continue
         tasks.node[task] = node
-        _note_placement(state, task, task_input, node)
+        note_placement(state, task, task_input, node)
         task_class = tasks.task_class[task]
         if (
             task_class.is_shared
@@ -223,7 +237,7 @@ def _lacks_charged_resource(nodes: Nodes, node: int, charge: RowAmounts) -> bool
     return bool(zero_rows) and any(row in zero_rows for row, _ in charge)
 
 
-def _note_placement(state: ClusterState, task: int, task_input: TaskInput, node: int) -> None:
+def note_placement(state: ClusterState, task: int, task_input: TaskInput, node: int) -> None:
     task_class = state.tasks.task_class[task]
     state.tasks.accepted[task] = task_class.charged_on(state.nodes.gpu_memory[node])
     if task_input.numa:

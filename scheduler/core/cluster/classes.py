@@ -211,14 +211,21 @@ class ClassTable:
     and saves hashing them.
     """
 
-    __slots__ = ("_axis", "_by_identity", "_by_value", "_gpu_memory", "classes")
+    __slots__ = ("_axis", "_by_identity", "_by_value", "_gpu_memory", "_known", "classes")
 
     def __init__(self, axis: ResourceAxis, gpu_memory: GpuMemoryRange) -> None:
         self._axis = axis
         self._gpu_memory = gpu_memory
         self._by_identity: dict[tuple[int, int, str, str], TaskClass] = {}
         self._by_value: dict[tuple[TaskRequest, TaskConstraints, str, str], TaskClass] = {}
+        #: The parts that `_by_identity` knows, held so that no other object gets their identity.
+        self._known: list[tuple[TaskRequest, TaskConstraints]] = []
         self.classes: list[TaskClass] = []
+
+    @property
+    def lookups(self) -> int:
+        """Return how many combinations of parts are known, those of tasks that are gone included."""
+        return len(self._by_identity)
 
     def of(self, task: TaskInput) -> TaskClass:
         """Return the class of a task; the first task of a class creates it."""
@@ -233,4 +240,5 @@ class ClassTable:
                 self.classes.append(task_class)
                 self._by_value[value] = task_class
             self._by_identity[identity] = task_class
+            self._known.append((task.request, constraints))
         return task_class

@@ -10,8 +10,10 @@ Nodes are sorted by name, so that "the first best index" and "the best node, tie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,8 @@ from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
 from scheduler.core.cluster.changes import ChangeLog, Cursor
 from scheduler.core.cluster.inputs import NodeInput
 from scheduler.core.errors import InputError
+
+R = TypeVar("R")
 
 
 class SharedGpu(list[float]):
@@ -52,6 +56,7 @@ class Nodes:
         undone
     tasks : per node, the tasks on it (a dict as ordered set); also those being evicted from it
     touched : the nodes that changed since the session began, oldest first
+    memo : what was computed from the inputs alone; lives on from session to session until an input changes
     """
 
     __slots__ = (
@@ -67,6 +72,7 @@ class Nodes:
         "idle_rows",
         "index_of",
         "inputs",
+        "memo",
         "names",
         "releasing_rows",
         "shared_gpus",
@@ -101,18 +107,35 @@ class Nodes:
         ]
         self.gpu_memory = [node.gpu_memory_mib for node in self.inputs]
         self.gpu_memory_array: Floats = np.array(self.gpu_memory, dtype=np.float64)
-        self.gpu_count = [
-            float(node.gpu_count_label)
-            if node.gpu_count_label is not None
-            else float(self.allocatable[GPU_ROW, column])
-            for column, node in enumerate(self.inputs)
-        ]
+        self.gpu_count = [self._count_gpus(node) for node in range(shape[1])]
         self.whole_gpus_used: list[float] = [0.0] * len(self.names)
         self.shared_gpus: list[dict[str, SharedGpu]] = [{} for _ in self.names]
         self.sharing: dict[int, None] = {}
         self.tasks: list[dict[int, None]] = [{} for _ in self.names]
+        self.memo: dict[object, Any] = {}
+        self._begin_log()
+
+    def _begin_log(self) -> None:
         self.touched = ChangeLog()
         self._cursor = Cursor(self.touched)
+
+    def copy(self) -> Nodes:
+        """Return the nodes for one session: copies of what sessions change, the rest shared."""
+        copied = copy(self)
+        copied._idle = self.idle.copy()
+        copied._releasing = self.releasing.copy()
+        copied._idle_and_releasing = self.idle_and_releasing.copy()
+        copied.idle_rows = [row[:] for row in self.idle_rows]
+        copied.releasing_rows = [row[:] for row in self.releasing_rows]
+        copied.whole_gpus_used = self.whole_gpus_used[:]
+        copied.shared_gpus = [{} for _ in self.names]
+        for node in self.sharing:
+            gpus = self.shared_gpus[node].items()
+            copied.shared_gpus[node] = {group: SharedGpu(gpu) for group, gpu in gpus}
+        copied.sharing = self.sharing.copy()
+        copied.tasks = [tasks.copy() for tasks in self.tasks]
+        copied._begin_log()
+        return copied
 
     @property
     def idle(self) -> Floats:
@@ -137,6 +160,54 @@ class Nodes:
         if self._cursor.is_behind():
             self._copy_touched()
         return self._idle_and_releasing
+
+    def change(
+        self, changed: Sequence[int], inputs: Sequence[NodeInput], axis: ResourceAxis
+    ) -> None:
+        """Give some nodes other inputs; what is free on them must be charged anew (`clear`)."""
+        self.inputs, self.allocatable = self.inputs[:], self.allocatable.copy()
+        self.allocatable_rows = [row[:] for row in self.allocatable_rows]
+        self.zero_rows, self.gpu_count = self.zero_rows[:], self.gpu_count[:]
+        self.memo = {}
+        for node, node_input in zip(changed, inputs, strict=True):
+            self.inputs[node] = node_input
+            self.allocatable[:, node] = 0.0
+            for name, amount in node_input.allocatable.items():
+                self.allocatable[axis.row_of[name], node] = amount
+            for row, amount in enumerate(self.allocatable[:, node].tolist()):
+                self.allocatable_rows[row][node] = amount
+            self.zero_rows[node] = frozenset(
+                np.flatnonzero(self.allocatable[:, node] == 0).tolist()
+            )
+            self.gpu_count[node] = self._count_gpus(node)
+
+    def clear(self, node: int) -> None:
+        """Take everything off a node, so that it can be charged anew."""
+        for allocatable, idle, releasing in zip(
+            self.allocatable_rows, self.idle_rows, self.releasing_rows, strict=True
+        ):
+            idle[node], releasing[node] = allocatable[node], 0.0
+        self.whole_gpus_used[node] = 0.0
+        self.shared_gpus[node] = {}
+        self.sharing.pop(node, None)
+        self.touched.append(node)
+
+    def settle(self) -> None:
+        """Bring the arrays up to date and begin a new log of changes."""
+        if self._cursor.is_behind():
+            self._copy_touched()
+        self._begin_log()
+
+    def _count_gpus(self, node: int) -> float:
+        label = self.inputs[node].gpu_count_label
+        return float(self.allocatable[GPU_ROW, node] if label is None else label)
+
+    def remember(self, key: object, make: Callable[[], R]) -> R:
+        """Return what `make` computes from the inputs of nodes, from the memo if it is there."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        result: R = self.memo[key]
+        return result
 
     def copy_rows(self) -> None:
         """Copy all rows into the arrays, after a change of many nodes that `touched` does not list."""

@@ -9,7 +9,7 @@ that a smaller index means an older pod group.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.inputs import (
@@ -87,6 +87,31 @@ class PodSets:
     active_allocated: list[int] = field(default_factory=list)
     active_used: list[int] = field(default_factory=list)
 
+    def copy(self) -> PodSets:
+        """Return the pod sets for one session: copies of the counters, everything else shared."""
+        return replace(
+            self,
+            pending=self.pending[:],
+            gated=self.gated[:],
+            nominated=self.nominated[:],
+            active_allocated=self.active_allocated[:],
+            active_used=self.active_used[:],
+        )
+
+    def clear(self, pod_sets: range, minimums: Sequence[int]) -> None:
+        """Take all tasks out of some pod sets, and set their minimums."""
+        for pod_set, minimum in zip(pod_sets, minimums, strict=True):
+            self.tasks[pod_set] = []
+            self.minimum[pod_set] = minimum
+            for counter in (
+                self.pending,
+                self.gated,
+                self.nominated,
+                self.active_allocated,
+                self.active_used,
+            ):
+                counter[pod_set] = 0
+
     def clear_counters(self) -> None:
         """Set all counters to 0, with no tasks in any pod set."""
         count = len(self.name)
@@ -138,6 +163,21 @@ class PodGroups:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def copy(self) -> PodGroups:
+        """Return the pod groups for one session: copies of the columns that sessions change, the others shared."""
+        return replace(
+            self,
+            pending=self.pending[:],
+            active_allocated=self.active_allocated[:],
+            version=[0] * len(self.inputs),
+            last_start=self.last_start[:],
+            last_eviction=self.last_eviction[:],
+            stale_since=self.stale_since[:],
+            protected=dict.fromkeys(self.protected, NO_AMOUNTS),
+            trees={},
+            pod_sets=self.pod_sets.copy(),
+        )
 
     def name(self, pod_group: int) -> str:
         """Return namespace/name, for messages of errors."""
@@ -204,6 +244,11 @@ class PodGroups:
         self.first_pod_set.append(first)
         self.pod_set_count.append(len(leaves))
         self.only_pod_set.append(first if _is_single_pod_set(root) else -1)
+
+
+def minimums(group: PodGroupInput) -> list[int]:
+    """Return the minimums of the pod sets of a pod group, in the order of their indices."""
+    return [leaf.min_available for leaf in _leaves(group.root)]
 
 
 def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:

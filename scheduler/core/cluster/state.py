@@ -26,6 +26,7 @@ from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.cluster.journal import MISSING, Journal
 from scheduler.core.cluster.nodes import ALLOCATED_COLUMN, RELEASING_COLUMN, USED_COLUMN, Nodes
 from scheduler.core.cluster.podgroups import PodGroups, PodSets
+from scheduler.core.cluster.queue_counts import QueueCounts
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.cluster.shared_claims import SharedClaims, less_gpus
 from scheduler.core.cluster.status import (
@@ -68,6 +69,8 @@ class ClusterState:
     nodes, queues, pod_groups, tasks : the parts
     journal : for undoing
     shared_claims : claims of GPUs that several tasks use
+    queue_counts : what the tasks of each queue hold and request
+    unsorted : pod sets whose tasks are not in task order yet; a session sorts them
     charge_rules : change what tasks are charged where they share a resource (devices of one claim)
     """
 
@@ -81,9 +84,11 @@ class ClusterState:
         "nodes",
         "now",
         "pod_groups",
+        "queue_counts",
         "queues",
         "shared_claims",
         "tasks",
+        "unsorted",
     )
 
     def __init__(
@@ -103,9 +108,24 @@ class ClusterState:
         self.pod_groups = PodGroups()
         self.tasks = Tasks()
         self.shared_claims = SharedClaims((), ())
+        self.queue_counts = QueueCounts()
+        self.unsorted: set[int] = set()
         self.journal = Journal()
         self.charge_rules: list[ChargeRule] = []
         self._deltas: dict[tuple[int, int], tuple[_Deltas, _Deltas]] = {}
+
+    def copy(self, cluster_input: ClusterInput) -> ClusterState:
+        """Return the state for one session on an input that says the same; what sessions change is copied.
+
+        Lists of tasks in pod sets are shared, so that the sorting of one session serves the next.
+        """
+        copied = ClusterState(
+            cluster_input, self.axis, self.nodes.copy(), self.queues, self.classes
+        )
+        copied.pod_groups, copied.tasks = self.pod_groups.copy(), self.tasks.copy()
+        copied.shared_claims, copied.queue_counts = self.shared_claims, self.queue_counts
+        copied.unsorted = self.unsorted
+        return copied
 
     # ------------------------------------------------------------------------------ statuses
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.classes import TaskClass
@@ -52,6 +52,21 @@ class Tasks:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def copy(self) -> Tasks:
+        """Return the tasks for one session: copies of the columns that sessions change, the others shared."""
+        return replace(
+            self,
+            status=self.status[:],
+            is_virtual=bytearray(len(self.inputs)),
+            node=self.node[:],
+            left_node=[NOWHERE] * len(self.inputs),
+            accepted=self.accepted[:],
+            gpu_groups=self.gpu_groups[:],
+            numa=self.numa.copy(),
+            claim_allocations=self.claim_allocations.copy(),
+            bound_now=set(),
+        )
 
     def fill(
         self,

@@ -14,7 +14,7 @@ from scheduler.core.arrays import GPU_INDEX, Amounts, Floats
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 from scheduler.core.cluster.state import ClusterState
-from scheduler.core.cluster.status import ACTIVE_USED, QUEUE_ALLOCATED, TaskStatus
+from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.fairshare.division import DivisionInput, divide_tree
 from scheduler.core.fairshare.shares import QueueLedger, rows_of
@@ -78,14 +78,13 @@ class _Holdings:
         self.allocated = np.zeros((3, count))
         self.non_preemptible = np.zeros((3, count))
         self.request = np.zeros((3, count))
-        held, pending = _count_tasks(state)
-        for (queue, amounts, preemptible), number in held.items():
+        for (queue, amounts, preemptible), number in state.queue_counts.sorted_held():
             total = np.array(amounts) * number
             self.allocated[:, queue] += total
             self.request[:, queue] += total
             if not preemptible:
                 self.non_preemptible[:, queue] += total
-        for (queue, amounts), number in pending.items():
+        for (queue, amounts), number in state.queue_counts.sorted_pending():
             self.request[:, queue] += np.array(amounts) * number
         for queue, surplus in _repeated_requests(state).items():
             self.request[GPU_INDEX, queue] -= surplus
@@ -94,27 +93,6 @@ class _Holdings:
             if above >= 0:
                 for rows in (self.allocated, self.non_preemptible, self.request):
                     rows[:, above] += rows[:, queue]
-
-
-def _count_tasks(
-    state: ClusterState,
-) -> tuple[dict[tuple[int, Amounts, bool], int], dict[tuple[int, Amounts], int]]:
-    """Count equal tasks per queue, since a cluster has many tasks and few kinds of them."""
-    held: dict[tuple[int, Amounts, bool], int] = {}
-    pending: dict[tuple[int, Amounts], int] = {}
-    tasks, groups = state.tasks, state.pod_groups
-    for task, status in enumerate(tasks.status):
-        group = tasks.pod_group[task]
-        if group == NOWHERE or groups.queue[group] == NOWHERE:
-            continue
-        queue = groups.queue[group]
-        if QUEUE_ALLOCATED[status]:
-            key = (queue, tasks.accepted[task], groups.preemptible[group])
-            held[key] = held.get(key, 0) + 1
-        elif status == TaskStatus.PENDING:
-            request = (queue, tasks.task_class[task].requested)
-            pending[request] = pending.get(request, 0) + 1
-    return held, pending
 
 
 def _repeated_requests(state: ClusterState) -> dict[int, float]:
@@ -197,7 +175,20 @@ def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:
 
     restrict : GPUs of nodes that are not GPU workers do not count
     """
-    nodes, axis = state.nodes, state.axis
+    key = ("cluster total", restrict)
+    counted, healthy_total = state.nodes.remember(key, lambda: _of_healthy_nodes(state, restrict))
+    total = list(healthy_total)
+    for task in sorted(state.tasks.foreign):
+        node = state.tasks.node[task]
+        if node in counted and ACTIVE_USED[state.tasks.status[task]]:
+            for resource, amount in enumerate(state.tasks.task_class[task].requested):
+                total[resource] -= amount
+    return (total[0], total[1], total[2])
+
+
+def _of_healthy_nodes(state: ClusterState, restrict: bool) -> tuple[frozenset[int], Amounts]:
+    """Return the healthy nodes, and what they have."""
+    nodes = state.nodes
     healthy = [
         index
         for index, node in enumerate(nodes.inputs)
@@ -206,12 +197,6 @@ def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:
     sums = nodes.allocatable[:, healthy].sum(axis=1)
     for_gpus = [i for i in healthy if nodes.inputs[i].is_gpu_worker] if restrict else healthy
     gpu_sums = nodes.allocatable[:, for_gpus].sum(axis=1)
-    gpus = float(gpu_sums[GPU_ROW]) + sum(gpu_sums[row] * units for row, units in axis.mig_rows)
-    total = [float(sums[CPU_ROW]), float(sums[MEMORY_ROW]), float(gpus)]
-    counted = set(healthy)
-    for task in sorted(state.tasks.foreign):
-        node = state.tasks.node[task]
-        if node in counted and ACTIVE_USED[state.tasks.status[task]]:
-            for resource, amount in enumerate(state.tasks.task_class[task].requested):
-                total[resource] -= amount
-    return (total[0], total[1], total[2])
+    mig = sum(gpu_sums[row] * units for row, units in state.axis.mig_rows)
+    gpus = float(gpu_sums[GPU_ROW]) + mig
+    return frozenset(healthy), (float(sums[CPU_ROW]), float(sums[MEMORY_ROW]), float(gpus))

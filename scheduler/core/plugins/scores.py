@@ -28,6 +28,17 @@ class ResourceTypePlugin:
         )
 
 
+def _are_plain(nodes: Nodes) -> Floats:
+    """Return 1 for every node without GPU, 0 for the others."""
+    return np.array(
+        [
+            nodes.allocatable[GPU_ROW, index] <= 0 and node.dra_gpus <= 0 and not node.mig_enabled
+            for index, node in enumerate(nodes.inputs)
+        ],
+        dtype=np.float64,
+    )
+
+
 class PlainNodeScore:
     """Gives nodes without GPU a score for tasks without GPU."""
 
@@ -35,17 +46,8 @@ class PlainNodeScore:
 
     def __init__(self, name: str, nodes: Nodes, amount: float) -> None:
         self.name = name
-        self._scores: Floats = np.array(
-            [
-                amount
-                if nodes.allocatable[GPU_ROW, index] <= 0
-                and node.dra_gpus <= 0
-                and not node.mig_enabled
-                else 0.0
-                for index, node in enumerate(nodes.inputs)
-            ],
-            dtype=np.float64,
-        )
+        are_plain: Floats = nodes.remember("plain nodes", lambda: _are_plain(nodes))
+        self._scores: Floats = are_plain * amount
 
     def concerns(self, task_class: TaskClass) -> bool:
         """Return whether tasks request no GPU."""

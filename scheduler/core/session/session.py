@@ -124,6 +124,8 @@ class Session:
         """Finish opening, once all plugins are open: sort tasks, and refuse pod groups without a queue."""
         self._sort_tasks()
         pod_groups = self.state.pod_groups
+        if NOWHERE not in pod_groups.queue:
+            return
         for pod_group, queue in enumerate(pod_groups.queue):
             if queue == NOWHERE:
                 name = pod_groups.inputs[pod_group].queue
@@ -233,13 +235,14 @@ class Session:
         return (cpu, memory, gpu)
 
     def _sort_tasks(self) -> None:
-        """Sort the tasks of every pod set that has several."""
+        """Sort the tasks of every pod set that has several, unless an earlier session has done so."""
         inputs, keys = self.state.tasks.inputs, self.hooks.task_order
 
         def sort_key(task: int) -> tuple[object, ...]:
             pod = inputs[task]
             return (*[key(task) for key in keys], pod.created, pod.uid or pod.name)
 
-        for members in self.state.pod_groups.pod_sets.tasks:
-            if len(members) > 1:
-                members.sort(key=sort_key)
+        lists = self.state.pod_groups.pod_sets.tasks
+        for pod_set in self.state.unsorted:
+            lists[pod_set].sort(key=sort_key)
+        self.state.unsorted.clear()

@@ -24,6 +24,7 @@ from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES, Resource
 from kube.store import Store
+from scheduler.core.cluster.kept import KeptState
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import open_session, run_cycle
 from scheduler.load.build import SnapshotBuilder
@@ -147,6 +148,7 @@ class _Bench:
     living: LivingStore
     config: SchedulerConfig = field(default_factory=SchedulerConfig)
     builder: SnapshotBuilder = field(init=False)
+    kept: KeptState = field(init=False)
     now: float = NOW
 
     def __post_init__(self) -> None:
@@ -155,6 +157,7 @@ class _Bench:
     def forget(self) -> None:
         """Begin with empty caches."""
         self.builder = SnapshotBuilder(ShardParams(), origin=NOW)
+        self.kept = KeptState()
 
     def opening(self, what: str, change: Callable[[], None], runs: int) -> Opening:
         """Open `runs` sessions, each after a change."""
@@ -183,9 +186,9 @@ class _Bench:
             snapshot = self.builder.build(self.living.store.view(), self.now)
             loaded = time.process_time()
             if whole:
-                run_cycle(snapshot.cluster, self.config)
+                run_cycle(snapshot.cluster, self.config, kept=self.kept)
             else:
-                open_session(snapshot.cluster, self.config)
+                open_session(snapshot.cluster, self.config, kept=self.kept)
             return loaded - started, time.process_time() - loaded
         finally:
             gc.enable()
