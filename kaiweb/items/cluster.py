@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Count, Sum
 from django.utils import timezone
 
-from kaiweb.items.amounts import GPU, rounded, timestamp
-from kaiweb.items.queues import queue_items
+from kaiweb.items.amounts import rounded, timestamp
 from queues.mirror.feed import HEARTBEAT
-from queues.models import MirrorState, Node, PodGroup, WorkloadState
-from scheduler.models import SessionRecord
+from queues.models import UNLIMITED, MirrorState, Node, PodGroup, Queue, WorkloadState
+from queues.selectors import tree
+from queues.tree import hierarchy
+from scheduler.models import QueueShare, SessionRecord
 
 KEY = "cluster"
 LISTED_QUEUES = 8
@@ -35,7 +38,7 @@ def cluster_item() -> dict[str, Any]:
     """Return the item as of now."""
     rows = Node.objects.order_by().values_list(*_Node._fields)
     nodes = [_Node(*row) for row in rows]
-    queues = queue_items()
+    queues = _queue_figures()
     now = timezone.now()
     return {
         "gpus": _gpus(nodes),
@@ -45,7 +48,7 @@ def cluster_item() -> dict[str, Any]:
             "ready": sum(node.is_ready for node in nodes),
             "cordoned": sum(node.is_cordoned for node in nodes),
         },
-        "queues": {"total": len(queues), "orphans": sum(item["orphan"] for item in queues)},
+        "queues": {"total": len(queues), "orphans": sum(queue.is_orphan for queue in queues)},
         "workloads": _workloads(),
         "pendingByReason": _pending_by_reason(),
         "starved": _ranked(queues, _missing),
@@ -113,33 +116,65 @@ def _pending_by_reason() -> list[dict[str, Any]]:
     ]
 
 
-def _missing(item: dict[str, Any]) -> float:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _QueueFigures:
+    """The GPUs of a queue, and its place in the tree."""
+
+    name: str
+    allocated: float
+    requested: float
+    quota: float
+    share: float
+    is_leaf: bool
+    is_orphan: bool
+
+
+def _queue_figures() -> list[_QueueFigures]:
+    shapes, shares = tree(), _gpu_shares()
+    parents = {shape.parent for shape in shapes.values()}
+    columns = ("name", "allocated_gpu", "requested_gpu", "quota_gpu")
+    return [
+        _QueueFigures(
+            name=name,
+            allocated=allocated,
+            requested=requested,
+            quota=quota or 0.0,
+            share=shares.get(name, 0.0),
+            is_leaf=name not in parents,
+            is_orphan=name in shapes and bool(hierarchy.problem_of(shapes, name)),
+        )
+        for name, allocated, requested, quota in Queue.objects.order_by().values_list(*columns)
+    ]
+
+
+def _gpu_shares() -> dict[str, float]:
+    rows = QueueShare.objects.order_by().values_list("queue").annotate(gpus=Sum("gpu"))
+    return dict(rows)
+
+
+def _missing(queue: _QueueFigures) -> float:
     """Return how many GPUs within its share a queue requests and does not hold; negative if it holds more."""
-    share = item["share"][GPU] if item["share"] else 0
-    entitled = min(share, item["requested"][GPU])
-    return float(entitled - item["allocated"][GPU])
+    return min(queue.share, queue.requested) - queue.allocated
 
 
-def _borrowed(item: dict[str, Any]) -> float:
+def _borrowed(queue: _QueueFigures) -> float:
     """Return how many GPUs a queue holds above its quota; negative if it holds fewer."""
-    quota = item["quota"].get(GPU, 0)
-    return 0.0 if quota == "unlimited" else float(item["allocated"][GPU] - quota)
+    return 0.0 if queue.quota == UNLIMITED else queue.allocated - queue.quota
 
 
-def _ranked(queues: list[dict[str, Any]], measure: Any) -> list[dict[str, Any]]:
+def _ranked(
+    queues: list[_QueueFigures], measure: Callable[[_QueueFigures], float]
+) -> list[dict[str, Any]]:
     """Return the leaf queues with the largest positive value, largest first."""
-    values = [(measure(item), item["name"]) for item in queues if item["leaf"]]
+    values = [(rounded(measure(queue)), queue.name) for queue in queues if queue.is_leaf]
     top = sorted((pair for pair in values if pair[0] > 0), key=lambda pair: (-pair[0], pair[1]))
     return [{"queue": name, "gpu": rounded(value)} for value, name in top[:LISTED_QUEUES]]
 
 
 def _sessions(now: datetime) -> dict[str, Any]:
-    recent = list(
-        SessionRecord.objects.filter(started_at__gte=now - timedelta(minutes=1)).order_by("-id")[
-            :600
-        ]
-    )
-    last = recent[0] if recent else SessionRecord.objects.order_by("-id").first()
+    records = SessionRecord.objects.only("started_at", "duration_ms").order_by("-id")
+    recent = list(records.filter(started_at__gte=now - timedelta(minutes=1))[:600])
+    last = recent[0] if recent else records.first()
     durations = sorted(row.duration_ms for row in recent)
     p95 = durations[min(len(durations) - 1, int(len(durations) * 0.95))] if durations else None
     return {

@@ -23,6 +23,8 @@ from scheduler.models import QueueShare
 OUR_MANAGERS = frozenset({"", "kaiweb", "kaiweb-bootstrap"})
 # A partly running workload counts as pending and as running, because some of its pods still wait.
 PENDING_STATES = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
+#: Up to so many queues are named in a query; for more, all rows are read.
+FEW_QUEUES = 500
 RUNNING_STATES = (WorkloadState.RUNNING, WorkloadState.PARTIAL)
 
 
@@ -57,13 +59,14 @@ class _Relations:
 def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the items of these queues, or of all, in the order of their names."""
     rows = Queue.objects.all() if names is None else Queue.objects.filter(name__in=names)
-    relations = _read_relations()
-    return [_item(row, relations) for row in rows.order_by("name")]
+    queues = list(rows.order_by("name"))
+    relations = _read_relations([row.name for row in queues])
+    return [_item(row, relations) for row in queues]
 
 
 def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
     """Return the items of these rows, in their order; the mirror need not contain the rows yet."""
-    relations = _read_relations()
+    relations = _read_relations([row.name for row in rows])
     shapes = {**relations.shapes, **{row.name: shape_of(row) for row in rows}}
     relations.shapes = shapes
     return [_item(row, relations) for row in rows]
@@ -74,7 +77,8 @@ def bare_item(row: Queue) -> dict[str, Any]:
     return _item(row, _Relations(shapes={row.name: shape_of(row)}, children={}))
 
 
-def _read_relations() -> _Relations:
+def _read_relations(names: Sequence[str]) -> _Relations:
+    """Read what the items of these queues need."""
     shapes = tree()
     children: dict[str, list[str]] = defaultdict(list)
     for shape in shapes.values():
@@ -82,17 +86,23 @@ def _read_relations() -> _Relations:
     return _Relations(
         shapes=shapes,
         children=children,
-        counts=_subtree_counts(shapes),
-        shares=_shares(),
+        counts=_subtree_counts(shapes, children, names),
+        shares=_shares(names),
         model_use=model_use(shapes),
     )
 
 
-def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
-    """Return by queue name the workloads of each queue and all queues below it."""
+def _subtree_counts(
+    shapes: Mapping[str, QueueShape], children: Mapping[str, list[str]], names: Sequence[str]
+) -> dict[str, _Counts]:
+    """Return by queue name the workloads of each queue and all queues below it; right for these queues only."""
     counts: dict[str, _Counts] = defaultdict(_Counts)
-    rows = PodGroup.objects.values_list("queue", "state").annotate(count=Count("key"))
-    for queue, state, count in rows.order_by():
+    counted = PodGroup.objects.all()
+    below = _below(children, names)
+    if len(below) < FEW_QUEUES:
+        counted = counted.filter(queue__in=below)
+    rows = counted.order_by().values_list("queue", "state").annotate(count=Count("key"))
+    for queue, state, count in rows:
         own = _Counts(
             pending=count if state in PENDING_STATES else 0,
             running=count if state in RUNNING_STATES else 0,
@@ -103,14 +113,29 @@ def _subtree_counts(shapes: Mapping[str, QueueShape]) -> dict[str, _Counts]:
     return counts
 
 
-def _shares() -> dict[str, dict[str, float]]:
+def _below(children: Mapping[str, list[str]], names: Sequence[str]) -> set[str]:
+    """Return these queues and all queues below them."""
+    below: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in below:
+            below.add(name)
+            waiting += children.get(name, ())
+    return below
+
+
+def _shares(names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return the fair shares by queue name, summed over the shards: each shard divides its own node pool."""
     shares: dict[str, dict[str, float]] = {}
-    for row in QueueShare.objects.all().order_by():
-        share = shares.setdefault(row.queue, {GPU: 0.0, CPU: 0.0, MEMORY: 0.0})
-        share[GPU] += row.gpu
-        share[CPU] += row.cpu
-        share[MEMORY] += row.memory
+    rows = QueueShare.objects.order_by().values_list("queue", "gpu", "cpu", "memory")
+    if len(names) < FEW_QUEUES:
+        rows = rows.filter(queue__in=names)
+    for queue, gpu, cpu, memory in rows:
+        share = shares.setdefault(queue, {GPU: 0.0, CPU: 0.0, MEMORY: 0.0})
+        share[GPU] += gpu
+        share[CPU] += cpu
+        share[MEMORY] += memory
     return shares
 
 
