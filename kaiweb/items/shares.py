@@ -13,10 +13,11 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from django.db.models import Q
 
 from kaiweb.items.amounts import CPU, GPU, MEMORY, UNLIMITED_WORD, rounded
-from kaiweb.items.queues import queue_items
-from queues.models import Node
+from kaiweb.items.queues import items_of
+from queues.models import Node, Queue
 from scheduler.core.arrays import Floats
 from scheduler.core.fairshare.division import DivisionInput, settle
 from scheduler.load.queues import DEFAULT_PRIORITY
@@ -29,10 +30,12 @@ Item = Mapping[str, Any]
 
 def share_item(name: str) -> dict[str, Any] | None:
     """Return how the share of a queue is divided; None if the mirror has no such queue."""
-    by_name = {item["name"]: item for item in queue_items()}
-    queue = by_name.get(name)
-    if queue is None:
+    row = Queue.objects.filter(name=name).first()
+    if row is None:
         return None
+    family_rows = Queue.objects.filter(Q(parent=row.parent) | Q(name=row.parent)).order_by("name")
+    by_name = {item["name"]: item for item in items_of(list(family_rows))}
+    queue = by_name[name]
     parent = by_name.get(queue["parent"] or "")
     siblings = [item for item in by_name.values() if item["parent"] == queue["parent"]]
     family = _Family(siblings, _pools(parent))

@@ -26,7 +26,6 @@ from queues.tree.shape import (
     Finding,
     Severity,
     read_queue,
-    shapes_of,
 )
 from scheduler.tools.simulate.what_if.edited import EditedQueues
 from scheduler.tools.simulate.what_if.question import QueueEdit
@@ -101,7 +100,7 @@ def make_plan(
     """
     edited = EditedQueues(dict(queues), usage)
     numbers = {edit.name: number for number, edit in enumerate(queue_edits)}
-    steps = _made_in_order(edited, in_safe_order(queues, queue_edits), numbers, now)
+    steps = _made_in_order(edited, in_safe_order(queues, edited.shapes, queue_edits), numbers, now)
     for step in steps:
         if step.edit.action != "create":
             name = step.edit.name
@@ -158,15 +157,14 @@ def _lasting_breaches(
     edited: EditedQueues, ordered: Sequence[QueueEdit], numbers: Mapping[str, int], now: float
 ) -> dict[str, frozenset[str]]:
     """Return queue -> the rules of the border that it breaks when all edits are made."""
-    final = EditedQueues(dict(edited.bodies), edited.usage)
+    final = edited.copy()
     for edit in ordered:
         final.apply(numbers[edit.name], edit, now)
-    tree = shapes_of(final.bodies.values())
     return {
         edit.name: frozenset(
             finding.code
             for finding in hierarchy.check(
-                tree,
+                final.shapes,
                 old=final.bodies[edit.name],
                 new=final.bodies[edit.name],
                 usage=edited.usage,
@@ -254,9 +252,10 @@ def edit_to_create(target: Fields) -> Fields:
 # ---------------------------------------------------------------------------------------------- order
 
 
-def in_safe_order(queues: Mapping[str, Body], queue_edits: Sequence[QueueEdit]) -> list[QueueEdit]:
+def in_safe_order(
+    queues: Mapping[str, Body], tree: hierarchy.Tree, queue_edits: Sequence[QueueEdit]
+) -> list[QueueEdit]:
     """Return the edits in an order in which no intermediate state breaks a rule that the last one keeps."""
-    tree = shapes_of(queues.values())
     parents = {name: shape.parent for name, shape in tree.items()}
     for edit in queue_edits:
         if "parent" in edit.edit:

@@ -22,7 +22,7 @@ from kaiweb.terminal.rest import Json, segment
 def order(connect: Any, queue: str | None, pool: str | None, output_format: str) -> None:
     """Show the order in which the scheduler serves waiting workloads."""
     path = f"queues/{segment(queue)}/order" if queue else "order"
-    rows = connect().get(path, **({"pool": pool} if pool is not None else {}))["items"]
+    rows = connect().items(path, **({"pool": pool} if pool is not None else {}))
     show(rows, output_format, lambda: render(rows))
 
 

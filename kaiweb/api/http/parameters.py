@@ -33,7 +33,7 @@ WORKLOAD_FILTERS = [
 VERIFY = _query(
     "verify", "Also what would unblock it, tried in simulations (up to 15 s).", OpenApiTypes.BOOL
 )
-ORDER_FILTERS = [_query("pool", "Node pool; empty for the default one.")]
+ORDER_FILTERS = [*PAGE, _query("pool", "Node pool; empty for the default one.")]
 NODE_FILTERS = [*PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
 GPU_FILTERS = [
     *PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),

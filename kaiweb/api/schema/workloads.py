@@ -58,6 +58,8 @@ class WorkloadList(Page):
 
 class WorkloadOrder(s.Serializer[object]):
     items = Workload(many=True)
+    next = s.CharField(allow_null=True)
+    count = s.IntegerField(required=False)
     asOf = AsOf()
 
 

@@ -32,6 +32,7 @@ SORTING = pagination.Sorting(
     columns={"name": "key", "createdAt": "created_at", "gpu": "gpu", "evictions": "evictions"},
     default="name",
 )
+ORDER = pagination.Sorting(key="key", columns={"position": "position"}, default="position")
 #: How long the simulations of one explanation may take together.
 VERIFY_S = 15
 #: How long their answer is cached.
@@ -95,7 +96,7 @@ class WaitingOrder(View):
     """The order in which the scheduler serves pending workloads."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"get": ("pool",)}
+    accepts: ClassVar = {"get": (*pagination.PARAMETERS, "pool")}
 
     @extend_schema(
         operation_id="getOrder", parameters=parameters.ORDER_FILTERS, responses=schema.WorkloadOrder
@@ -109,7 +110,7 @@ class QueueWaitingOrder(View):
     """The same order for one queue and the queues below it."""
 
     shows = Shows.QUEUE
-    accepts: ClassVar = {"get": ("pool",)}
+    accepts: ClassVar = {"get": (*pagination.PARAMETERS, "pool")}
 
     @extend_schema(
         operation_id="getQueueOrder",
@@ -128,8 +129,9 @@ def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
     with_position = rows.filter(position__isnull=False)
     if "pool" in request.query_params:
         with_position = with_position.filter(pool=request.query_params["pool"])
-    in_order = with_position.order_by("pool", "position", "key")
-    return Response({"items": [workload_item(row) for row in in_order], "asOf": pagination.as_of()})
+    return pagination.answer(
+        request, with_position, ORDER, lambda page: [workload_item(row) for row in page]
+    )
 
 
 class WorkloadDetail(View):

@@ -104,7 +104,7 @@ def test_why_without_a_namespace_is_a_usage_error():
 
 
 def test_order_prints_the_next_one_first():
-    rest = FakeRest({"order": {"items": [workload("pg-b", "train-2", position=1)]}})
+    rest = FakeRest({"order": [workload("pg-b", "train-2", position=1)]})
 
     row = lines_of(run(rest, "order").output)[1]
 
@@ -112,7 +112,7 @@ def test_order_prints_the_next_one_first():
 
 
 def test_order_of_a_queue_asks_for_its_subtree():
-    rest = FakeRest({"queues/a%2Fb/order": {"items": []}})
+    rest = FakeRest({"queues/a%2Fb/order": []})
 
     assert "Nobody waits" in run(rest, "order", "--queue", "a/b").output
 

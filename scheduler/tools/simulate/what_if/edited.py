@@ -131,19 +131,24 @@ class EditedQueues:
     errors: list[Finding] = field(default_factory=list)
     warnings: list[Finding] = field(default_factory=list)
     #: By name, as in `bodies`: reading thousands of bodies anew for each edit would take seconds.
-    _shapes: dict[str, QueueShape] = field(init=False)
+    shapes: dict[str, QueueShape] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Read the shapes of the bodies."""
-        self._shapes = shapes_of(self.bodies.values())
+        """Read the shapes of the bodies, unless they are known."""
+        if not self.shapes:
+            self.shapes = shapes_of(self.bodies.values())
+
+    def copy(self) -> EditedQueues:
+        """Return the same queues without findings."""
+        return EditedQueues(dict(self.bodies), self.usage, shapes=dict(self.shapes))
 
     def put(self, name: str, body: Body | None) -> None:
         """Set the body of a queue; None removes the queue."""
         self.bodies.pop(name, None)
-        self._shapes.pop(name, None)
+        self.shapes.pop(name, None)
         if body is not None:
             self.bodies[name] = body
-            self._shapes |= shapes_of([body])
+            self.shapes |= shapes_of([body])
 
     def apply(self, number: int, edit: QueueEdit, now: float) -> None:
         """Apply an edit unless it or the tree with it has errors; keep the findings."""
@@ -155,7 +160,7 @@ class EditedQueues:
             findings = (Finding(pointer="", code=UNKNOWN_QUEUE, message=text),)
         else:
             before = None if edit.action == "create" else old
-            judged = hierarchy.check(self._shapes, old=before, new=new, usage=self.usage)
+            judged = hierarchy.check(self.shapes, old=before, new=new, usage=self.usage)
             findings = (*faults, *judged)
         errors = hierarchy.errors(findings)
         self.errors += [_in_question(number, finding) for finding in errors]
