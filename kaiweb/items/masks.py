@@ -14,10 +14,14 @@ Item = dict[str, Any]
 
 
 def masked_node(item: Mapping[str, Any], visibility: Visibility) -> Item:
-    """Return a node whose devices do not name pods of other queues."""
+    """Return a node whose devices do not name pods of other queues, and its rest no pods at all."""
     if not visibility.is_partial:
         return dict(item)
-    return {**item, "devices": [_masked_device(cell, visibility) for cell in item["devices"]]}
+    devices = [_masked_device(cell, visibility) for cell in item["devices"]]
+    rest = item["rest"]
+    if rest is not None:
+        rest = {**rest, "pods": [""] * len(rest["pods"])}
+    return {**item, "devices": devices, "rest": rest}
 
 
 def _masked_device(cell: Mapping[str, Any], visibility: Visibility) -> Item:

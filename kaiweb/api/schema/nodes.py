@@ -38,7 +38,10 @@ class Taken(s.Serializer[object]):
 
 class Rest(s.Serializer[object]):
     until = s.DateTimeField(help_text="the node gets no new pods before")
-    pods = s.ListField(child=s.CharField(), help_text="waiting pods that failed on this node only")
+    pods = s.ListField(
+        child=s.CharField(allow_blank=True),
+        help_text="waiting pods that failed on this node only; without names for who sees some queues only",
+    )
 
 
 class NodeRetried(s.Serializer[object]):

@@ -132,7 +132,7 @@ def _require_rights(request: Request, groups: list[PodGroup]) -> None:
     tree = selectors.tree()
     for group in groups:
         if not caller(request).may_act_on_work_in(hierarchy.ancestors(tree, group.queue)):
-            raise Problem("forbidden", f"you may not act on the workloads of queue '{group.queue}'")
+            raise Problem("forbidden", "you may not act on all workloads whose pods failed on it")
 
 
 class Gpus(View):

@@ -76,7 +76,11 @@ def test_a_pod_shows_how_often_its_bind_failed_and_when_it_is_tried_next(
 
 
 def test_a_node_that_rests_shows_until_when_and_can_have_pods_again(
-    client: APIClient, world: Mirror, cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
+    client: APIClient,
+    world: Mirror,
+    cluster: FakeGateway,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
 ) -> None:
     monkeypatch.setattr("kaiweb.api.views.nodes.gateway", lambda: cluster)
     cluster.seed(PODGROUPS, {"metadata": {"name": "waits", "namespace": "default"}, "spec": {}})
@@ -89,8 +93,12 @@ def test_a_node_that_rests_shows_until_when_and_can_have_pods_again(
 
     user = User.objects.create_user("editor-elsewhere")
     RoleBinding.objects.create(user=user, role=Role.EDITOR, subtree="elsewhere")
-    elsewhere = token_client(user, ["workloads:write"])
-    assert elsewhere.post(f"{API}/nodes/n1/retry-bind").status_code == 403
+    elsewhere = token_client(user, ["workloads:write", "read"])
+    refusal = elsewhere.post(f"{API}/nodes/n1/retry-bind")
+    assert (refusal.status_code, b"team" in refusal.content) == (403, False)
+    settings.KAIWEB_READING = "granted"
+    assert get(elsewhere, "/nodes/n1")["rest"]["pods"] == [""]
+    settings.KAIWEB_READING = "all"
     answer = client.post(f"{API}/nodes/n1/retry-bind")
     assert answer.json() == {"name": "n1", "workloads": ["default/waits"]}
     annotations = cluster.raw(PODGROUPS, "waits", "default")["metadata"]["annotations"]
