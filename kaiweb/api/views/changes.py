@@ -139,12 +139,13 @@ class ChangePreview(View):
         The change set keeps it, for `:apply`, only if the caller may edit the change set.
         """
         row = find_change(request, pk)
-        plan = change_sets.plan_of(row, change_sets.live_queues(gateway()), timezone.now())
+        queues = change_sets.live_queues(gateway())
+        plan = change_sets.plan_of(row, queues, timezone.now())
         question = change_sets.preview_question(row, drains.drain_of(plan))
         row.preview_id = start_simulation(request, question, PREVIEW_WAIT_S).pk
         if _may_change(request, row):
             _keep_preview(row)
-        return Response(change_item(row, change_sets.live_queues(gateway())))
+        return Response(change_item(row, queues))
 
 
 class ChangeRequest(View):

@@ -26,6 +26,7 @@ export const STATES_TEXT = {
 } as const;
 
 export const TABLE = {
+  columns: "Choose columns",
   /** Shown while rows keep their places although their order has changed. */
   sortNow: (rows: number) =>
     rows === 1

@@ -2,7 +2,9 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type ReactNode, useMemo, useRef, useState } from "react";
 import { TABLE } from "../i18n/ui.ts";
 import { Card } from "./Card.tsx";
-import { type Column, type Sort, sortRows } from "./columns.ts";
+import { ColumnMenu } from "./ColumnMenu.tsx";
+import { type Column, type Sort, shownColumns, sortRows } from "./columns.ts";
+import { usePreferences } from "./preferences.ts";
 import { TableHeader } from "./TableHeader.tsx";
 import { type RowActions, TableRow } from "./TableRow.tsx";
 import { useLatest } from "./useLatest.ts";
@@ -31,7 +33,7 @@ export function VirtualTable<T>(props: Props<T>) {
     name,
     rows,
     rowKey,
-    columns,
+    columns: allColumns,
     rowHeight,
     minWidth,
     sort,
@@ -41,13 +43,15 @@ export function VirtualTable<T>(props: Props<T>) {
     empty,
     foot,
   } = props;
+  const hidden = usePreferences((state) => state.hiddenColumns[name]) ?? NONE_HIDDEN;
+  const columns = useMemo(() => shownColumns(allColumns, hidden), [allColumns, hidden]);
   const scroller = useRef<HTMLDivElement>(null);
   const [isHeld, setHeld] = useState({ pointer: false, focus: false });
   const [active, setActive] = useState<string | null>(null);
   const byKey = useMemo(() => new Map(rows.map((row) => [rowKey(row), row])), [rows, rowKey]);
   const wanted = useMemo(
-    () => sortRows(rows, columns, sort).map(rowKey),
-    [rows, columns, sort, rowKey],
+    () => sortRows(rows, allColumns, sort).map(rowKey),
+    [rows, allColumns, sort, rowKey],
   );
   const { order, waiting, settle } = useStableOrder(wanted, isHeld.pointer || isHeld.focus, sort);
   const virtual = useVirtualizer({
@@ -92,6 +96,7 @@ export function VirtualTable<T>(props: Props<T>) {
     <Card name={name}>
       <div className={styles.bar}>
         {tools}
+        <ColumnMenu table={name} columns={allColumns} />
         {waiting > 0 && (isHeld.pointer || isHeld.focus) && (
           <button type="button" className={styles.chip} onClick={settle}>
             {TABLE.sortNow(waiting)}
@@ -145,6 +150,9 @@ export function VirtualTable<T>(props: Props<T>) {
     </Card>
   );
 }
+
+/** One array for ever, so that columns are not chosen anew at every render. */
+const NONE_HIDDEN: readonly string[] = [];
 
 const STEPS: Readonly<Record<string, (index: number, page: number, count: number) => number>> = {
   ArrowDown: (index) => index + 1,

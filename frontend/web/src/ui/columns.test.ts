@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Column, sortRows } from "./columns.ts";
+import { type Column, shownColumns, sortRows } from "./columns.ts";
 
 type Item = { name: string; gpu: number };
 const columns: readonly Column<Item>[] = [
@@ -21,4 +21,13 @@ describe("sortRows", () => {
     ["-gpu", ["n2", "n10", "n1"]],
     ["unknown", ["n10", "n2", "n1"]],
   ])("%s", (sort, order) => expect(names(sort)).toEqual(order));
+});
+
+it("hides chosen columns, and never the first", () => {
+  const keys = (hidden: readonly string[]) => shownColumns(columns, hidden).map(({ key }) => key);
+  expect([keys([]), keys(["gpu"]), keys(["name", "gpu"])]).toEqual([
+    ["name", "gpu"],
+    ["name"],
+    ["name"],
+  ]);
 });

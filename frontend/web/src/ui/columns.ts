@@ -32,3 +32,13 @@ function compare(a: string | number, b: string | number): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return COLLATOR.compare(String(a), String(b));
 }
+
+/** Return the columns that are not hidden; the first one always stays. */
+export function shownColumns<T>(
+  columns: readonly Column<T>[],
+  hidden: readonly string[],
+): readonly Column<T>[] {
+  return hidden.length === 0
+    ? columns
+    : columns.filter(({ key }, at) => at === 0 || !hidden.includes(key));
+}

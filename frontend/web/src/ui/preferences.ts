@@ -8,7 +8,9 @@ type Preferences = {
   readonly navFolded: boolean;
   /** Whether times are shown in UTC instead of the zone of the browser. */
   readonly utc: boolean;
-  set(change: Partial<Pick<Preferences, "density" | "shortcuts" | "navFolded" | "utc">>): void;
+  /** The keys of the columns that a table does not show, by its name. */
+  readonly hiddenColumns: Readonly<Record<string, readonly string[]>>;
+  set(change: Partial<Omit<Preferences, "set">>): void;
 };
 
 export const usePreferences = create<Preferences>()(
@@ -18,6 +20,7 @@ export const usePreferences = create<Preferences>()(
       shortcuts: true,
       navFolded: false,
       utc: false,
+      hiddenColumns: {},
       set: (change) => set(change),
     }),
     { name: "kaiweb-preferences" },

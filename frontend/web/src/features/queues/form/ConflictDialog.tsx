@@ -1,10 +1,11 @@
-import { Button, Group, SegmentedControl } from "@mantine/core";
+import { SegmentedControl } from "@mantine/core";
 import { useState } from "react";
 import { CONFLICT, fieldName, valueText } from "../../../i18n/queues.ts";
 import type { Conflict } from "../../../model/editing.ts";
 import { mergeValues, type Pointer, type Value, type Values } from "../../../model/values.ts";
 import { ColumnHeads } from "../../../ui/ColumnHeads.tsx";
 import { Dialog } from "../../../ui/Dialog.tsx";
+import { DialogButtons } from "../../../ui/DialogButtons.tsx";
 import styles from "./QueueDrawer.module.css";
 
 type Props = { conflict: Conflict; onResolve: (chosen: Values) => void; onClose: () => void };
@@ -54,12 +55,13 @@ export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
           ))}
         </tbody>
       </table>
-      <Group justify="flex-end">
-        <Button variant="default" onClick={onClose}>
-          {CONFLICT.keepEditing}
-        </Button>
-        <Button onClick={resolve}>{CONFLICT.save}</Button>
-      </Group>
+      <DialogButtons
+        stay={CONFLICT.keepEditing}
+        go={CONFLICT.save}
+        isDangerous={false}
+        onStay={onClose}
+        onGo={resolve}
+      />
     </Dialog>
   );
 }

@@ -1,8 +1,8 @@
-import { Button, Group } from "@mantine/core";
 import { PreviewPanel } from "../../../editing/PreviewPanel.tsx";
 import type { PreviewResult } from "../../../editing/usePreview.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
 import { Dialog } from "../../../ui/Dialog.tsx";
+import { DialogButtons } from "../../../ui/DialogButtons.tsx";
 import { Failure } from "../../../ui/States.tsx";
 
 type Props = { result: PreviewResult; onConfirm: () => void; onClose: () => void };
@@ -18,14 +18,12 @@ export function EvictionDialog({ result, onConfirm, onClose }: Props) {
       ) : (
         <PreviewPanel preview={result.preview} />
       )}
-      <Group justify="flex-end" mt="md">
-        <Button variant="default" data-autofocus onClick={onClose}>
-          {PREVIEW.back}
-        </Button>
-        <Button color="red.9" onClick={onConfirm}>
-          {isKnown ? PREVIEW.confirm : PREVIEW.confirmWithout}
-        </Button>
-      </Group>
+      <DialogButtons
+        stay={PREVIEW.back}
+        go={isKnown ? PREVIEW.confirm : PREVIEW.confirmWithout}
+        onStay={onClose}
+        onGo={onConfirm}
+      />
     </Dialog>
   );
 }

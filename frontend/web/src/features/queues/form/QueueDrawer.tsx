@@ -7,6 +7,7 @@ import { CLOSE } from "../../../i18n/ui.ts";
 import { HISTORY } from "../../../i18n/usage.ts";
 import { type Queue, RESOURCES } from "../../../model/rows.ts";
 import { Dialog } from "../../../ui/Dialog.tsx";
+import { DialogButtons } from "../../../ui/DialogButtons.tsx";
 import { Empty } from "../../../ui/States.tsx";
 import { useStale } from "../../../ui/useStale.ts";
 import type { QueueAction } from "../dialogs/QueueDialogs.tsx";
@@ -76,14 +77,12 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
       {isLeaving && (
         <Dialog title={FORM.discard} onClose={() => setLeaving(false)} size="md">
           <p>{FORM.discardText}</p>
-          <Group justify="flex-end">
-            <Button variant="default" data-autofocus onClick={() => setLeaving(false)}>
-              {FORM.discardNo}
-            </Button>
-            <Button color="red.9" onClick={leave}>
-              {FORM.discardYes}
-            </Button>
-          </Group>
+          <DialogButtons
+            stay={FORM.discardNo}
+            go={FORM.discardYes}
+            onStay={() => setLeaving(false)}
+            onGo={leave}
+          />
         </Dialog>
       )}
     </Drawer.Root>
