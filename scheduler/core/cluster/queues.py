@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
+import numpy as np
+
+from scheduler.core.arrays import Ints
 from scheduler.core.cluster.inputs import UNLIMITED_AMOUNTS, QueueInput
 from scheduler.core.errors import InputError
+
+R = TypeVar("R")
 
 #: The synthetic root when the hierarchy is flattened.
 FLAT_ROOT = "default"
@@ -21,9 +27,10 @@ class Queues:
     index_of : name of a queue -> its index
     parent : index of the parent, -1 for a root
     children : per queue, the indices of its children, oldest first
+    memo : what was computed from the inputs alone; sessions share it until a queue changes
     """
 
-    __slots__ = ("children", "index_of", "inputs", "names", "parent")
+    __slots__ = ("children", "index_of", "inputs", "memo", "names", "parent")
 
     def __init__(self, inputs: Sequence[QueueInput]) -> None:
         by_name: dict[str, QueueInput] = {}
@@ -40,6 +47,42 @@ class Queues:
         for index, parent in enumerate(self.parent):
             if parent >= 0:
                 self.children[parent].append(index)
+
+        self.memo: dict[object, Any] = {}
+
+    def remember(self, key: object, make: Callable[[], R]) -> R:
+        """Return what `make` computes from the queues, from the memo if it is there."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        result: R = self.memo[key]
+        return result
+
+    def paths(self) -> list[tuple[int, ...]]:
+        """Return for each queue its own index and those of its ancestors, leaf to root."""
+        return self.remember("paths", lambda: [self._path(queue) for queue in range(len(self))])
+
+    def shown_names(self) -> list[str]:
+        """Return the name of each queue in messages."""
+        return self.remember("shown", lambda: [q.display_name or q.name for q in self.inputs])
+
+    def priorities(self) -> list[int]:
+        """Return the priority of each queue."""
+        return self.remember("priorities", lambda: [queue.priority for queue in self.inputs])
+
+    def levels(self) -> list[Ints]:
+        """Return the queues of each depth, top queues first."""
+        return self.remember("levels", self._levels)
+
+    def _levels(self) -> list[Ints]:
+        depth = np.array([len(path) for path in self.paths()], dtype=np.int64)
+        return [np.flatnonzero(depth == level) for level in range(1, depth.max(initial=0) + 1)]
+
+    def _path(self, queue: int) -> tuple[int, ...]:
+        path = []
+        while queue >= 0:
+            path.append(queue)
+            queue = self.parent[queue]
+        return tuple(path)
 
     def __len__(self) -> int:
         return len(self.inputs)

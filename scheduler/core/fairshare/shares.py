@@ -39,8 +39,8 @@ class QueueLedger:
     quotas, limits, fair_shares, requests : amounts, inf where unlimited
     allocated, allocated_non_preemptible : amounts held now, changed by `charge`
     totals : what the cluster has
-    paths : for each queue its own index and those of its ancestors, leaf to root; computed
-    allocatable : for each queue what it may count on, see `allocatable_share`; computed
+    paths : for each queue its own index and those of its ancestors, leaf to root; computed if not given
+    allocatable : for each queue what it may count on, see `allocatable_share`; computed if not given
     """
 
     names: list[str]
@@ -60,11 +60,11 @@ class QueueLedger:
 
     def __post_init__(self) -> None:
         """Compute paths and allocatable shares."""
-        self.paths = [self._path(index) for index in range(len(self.names))]
-        self.allocatable = [
-            allocatable_share(quota, limit, share)
-            for quota, limit, share in zip(self.quotas, self.limits, self.fair_shares, strict=True)
-        ]
+        if self.paths is None:
+            self.paths = [self._path(index) for index in range(len(self.names))]
+        if self.allocatable is None:
+            columns = zip(self.quotas, self.limits, self.fair_shares, strict=True)
+            self.allocatable = [allocatable_share(*column) for column in columns]
 
     def _path(self, index: int) -> tuple[int, ...]:
         path = []
@@ -117,6 +117,13 @@ def allocatable_share(quota: Amounts, limit: Amounts, fair_share: Amounts) -> Am
         upper if guaranteed == inf else min(max(guaranteed, fair), upper)
         for guaranteed, upper, fair in zip(quota, limit, fair_share, strict=True)
     )
+
+
+def allocatable_shares(quotas: Floats, limits: Floats, fair_shares: Floats) -> Floats:
+    """Return `allocatable_share` of all queues at once; arrays of shape (resources, queues)."""
+    guaranteed = np.minimum(np.maximum(quotas, fair_shares), limits)
+    shares: Floats = np.where(np.isinf(quotas), limits, guaranteed)
+    return shares
 
 
 def _copy(rows: Sequence[Sequence[float]]) -> dict[int, Amounts]:

@@ -6,6 +6,7 @@ themselves are pure functions in `scheduler.core.fairshare`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +14,12 @@ import numpy as np
 from scheduler.core.arrays import GPU_INDEX, Amounts, Floats
 from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
+from scheduler.core.cluster.queues import Queues
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.fairshare.division import DivisionInput, divide_tree
-from scheduler.core.fairshare.shares import QueueLedger, rows_of
+from scheduler.core.fairshare.shares import QueueLedger, allocatable_shares, rows_of
 from scheduler.core.plugins.spec import ArgumentTexts
 from scheduler.core.session.policy import FairSharePolicy
 from scheduler.core.session.session import Session
@@ -75,24 +77,31 @@ class _Holdings:
 
     def __init__(self, state: ClusterState) -> None:
         count = len(state.queues)
-        self.allocated = np.zeros((3, count))
-        self.non_preemptible = np.zeros((3, count))
-        self.request = np.zeros((3, count))
-        for (queue, amounts, preemptible), number in state.queue_counts.sorted_held():
-            total = np.array(amounts) * number
-            self.allocated[:, queue] += total
-            self.request[:, queue] += total
-            if not preemptible:
-                self.non_preemptible[:, queue] += total
-        for (queue, amounts), number in state.queue_counts.sorted_pending():
-            self.request[:, queue] += np.array(amounts) * number
+        held = state.queue_counts.sorted_held()
+        pending = state.queue_counts.sorted_pending()
+        self.allocated = _summed([(key[0], key[1], number) for key, number in held], count)
+        self.non_preemptible = _summed(
+            [(key[0], key[1], number) for key, number in held if not key[2]], count
+        )
+        self.request = self.allocated + _summed([(*key, number) for key, number in pending], count)
         for queue, surplus in _repeated_requests(state).items():
             self.request[GPU_INDEX, queue] -= surplus
-        for queue in _children_first(state.queues.parent):
-            above = state.queues.parent[queue]
-            if above >= 0:
-                for rows in (self.allocated, self.non_preemptible, self.request):
-                    rows[:, above] += rows[:, queue]
+        parent = np.array(state.queues.parent, dtype=np.int64)
+        for level in reversed(state.queues.levels()[1:]):
+            for row in (*self.allocated, *self.non_preemptible, *self.request):
+                np.add.at(row, parent[level], row[level])
+
+
+def _summed(counted: Sequence[tuple[int, Amounts, int]], queues: int) -> Floats:
+    """Return what tasks amount to by queue: (queue, amounts of one task, number of tasks)."""
+    sums = np.zeros((3, queues))
+    if counted:
+        numbers = np.array([[each[2]] for each in counted])
+        amounts = np.array([each[1] for each in counted]) * numbers
+        places = np.array([each[0] for each in counted])
+        for row, column in zip(sums, amounts.T, strict=True):
+            np.add.at(row, places, column)
+    return sums
 
 
 def _repeated_requests(state: ClusterState) -> dict[int, float]:
@@ -110,52 +119,50 @@ def _repeated_requests(state: ClusterState) -> dict[int, float]:
     }
 
 
-def _children_first(parent: list[int]) -> list[int]:
-    """Order queues so that every queue comes before its parent."""
-
-    def depth(queue: int) -> int:
-        steps = 0
-        while parent[queue] >= 0:
-            queue, steps = parent[queue], steps + 1
-        return steps
-
-    return sorted(range(len(parent)), key=depth, reverse=True)
-
-
 def open_ledger(
     state: ClusterState, total: Amounts, holdings: _Holdings, k_value: float
 ) -> QueueLedger:
     """Divide the cluster among the queues of a state and return their ledger."""
     queues = state.queues
+    bounds = queues.remember("bounds", lambda: _Bounds(queues))
     demand = DivisionInput(
-        quota=_column(queues.inputs, "quota"),
-        limit=_column(queues.inputs, "limit"),
-        weight=_column(queues.inputs, "over_quota_weight"),
-        usage=_column(queues.inputs, "usage"),
+        quota=bounds.quota,
+        limit=bounds.limit,
+        weight=bounds.weight,
+        usage=bounds.usage,
         request=holdings.request,
-        priority=np.array([queue.priority for queue in queues.inputs], dtype=np.int64),
+        priority=np.array(queues.priorities(), dtype=np.int64),
         seniority=np.arange(len(queues), dtype=np.int64),
     )
-    shares = divide_tree(
-        np.array(total, dtype=np.float64),
-        np.array(queues.parent, dtype=np.int64),
-        demand,
-        k_value,
-    )
+    parents = np.array(queues.parent, dtype=np.int64)
+    shares = divide_tree(np.array(total, dtype=np.float64), parents, demand, k_value)
     return QueueLedger(
         names=queues.names,
-        display_names=[queue.display_name or queue.name for queue in queues.inputs],
+        display_names=queues.shown_names(),
         parents=queues.parent,
-        priorities=[queue.priority for queue in queues.inputs],
+        priorities=queues.priorities(),
         seniority=list(range(len(queues))),
-        quotas=rows_of(demand.quota),
-        limits=rows_of(demand.limit),
+        quotas=bounds.quota_rows,
+        limits=bounds.limit_rows,
         fair_shares=rows_of(shares),
         requests=rows_of(holdings.request),
-        allocated=[list(row) for row in rows_of(holdings.allocated)],
-        allocated_non_preemptible=[list(row) for row in rows_of(holdings.non_preemptible)],
+        allocated=np.ascontiguousarray(holdings.allocated.T).tolist(),
+        allocated_non_preemptible=np.ascontiguousarray(holdings.non_preemptible.T).tolist(),
         totals=total,
+        paths=queues.paths(),
+        allocatable=rows_of(allocatable_shares(bounds.quota, bounds.limit, shares)),
     )
+
+
+class _Bounds:
+    """What the queues may have, as arrays of shape (resources, queues) and as rows; read-only."""
+
+    def __init__(self, queues: Queues) -> None:
+        self.quota = _column(queues.inputs, "quota")
+        self.limit = _column(queues.inputs, "limit")
+        self.weight = _column(queues.inputs, "over_quota_weight")
+        self.usage = _column(queues.inputs, "usage")
+        self.quota_rows, self.limit_rows = rows_of(self.quota), rows_of(self.limit)
 
 
 def _column(inputs: list[QueueInput], field: str) -> Floats:

@@ -6,7 +6,9 @@ shares or limits, and the oldest queue is served first.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any, Protocol, TypeVar
 
 from scheduler.core.arrays import GPU_INDEX, NO_AMOUNTS, TOLERANCE, Amounts
 from scheduler.core.cluster.changes import ChangeLog
@@ -22,6 +24,11 @@ from scheduler.core.fairshare.shares import QueueLedger, is_weaker
 
 #: Steps of a dominant share that make a difference.
 _STEPS = 1e9
+
+
+V = TypeVar("V")
+#: What the key of a queue depends on besides allocations; see `FairSharePolicy`.
+_Fixed = tuple[Amounts, Amounts, Amounts, Amounts, int, "_Tie"]
 
 
 class Comparable(Protocol):
@@ -120,7 +127,6 @@ class FairSharePolicy(QueuePolicy):
 
     def __init__(self, ledger: QueueLedger, saturation_multiplier: float = 1.0) -> None:
         super().__init__(ledger, saturation_multiplier)
-        unlimited = float("inf")
         #: Whether queues hold or request parts of GPUs. Dominant shares then count in small steps, so that
         #: float noise does not decide between equal ones.
         self._has_parts = any(
@@ -129,28 +135,29 @@ class FairSharePolicy(QueuePolicy):
         #: Per queue, what its key depends on besides allocations: its share and quota (both with the
         #: tolerance for float noise), and so on. The dominant share is measured against the cluster
         #: where a share is unlimited.
-        self._fixed = [
-            (
-                tuple(share + TOLERANCE for share in ledger.fair_shares[queue]),
-                tuple(quota + TOLERANCE for quota in ledger.quotas[queue]),
-                shares,
-                tuple(
-                    total if share == unlimited else share
-                    for share, total in zip(shares, ledger.totals, strict=True)
-                ),
-                -ledger.priorities[queue],
-                _Tie(shares, ledger.seniority[queue]),
-            )
-            for queue, shares in enumerate(ledger.allocatable)
-        ]
-        self._has_limit = [
-            any(amount != unlimited for index in path for amount in ledger.limits[index])
-            for path in ledger.paths
-        ]
-        self._has_quota = [
-            any(amount != unlimited for index in path for amount in ledger.quotas[index])
-            for path in ledger.paths
-        ]
+        self._fixed = _ByQueue(self._measure)
+        self._has_limit = _ByQueue(lambda queue: self._is_bounded(queue, ledger.limits))
+        self._has_quota = _ByQueue(lambda queue: self._is_bounded(queue, ledger.quotas))
+
+    def _measure(self, queue: int) -> _Fixed:
+        ledger = self.ledger
+        shares = ledger.allocatable[queue]
+        return (
+            tuple(share + TOLERANCE for share in ledger.fair_shares[queue]),
+            tuple(quota + TOLERANCE for quota in ledger.quotas[queue]),
+            shares,
+            tuple(
+                total if share == inf else share
+                for share, total in zip(shares, ledger.totals, strict=True)
+            ),
+            -ledger.priorities[queue],
+            _Tie(shares, ledger.seniority[queue]),
+        )
+
+    def _is_bounded(self, queue: int, bounds: Sequence[Amounts]) -> bool:
+        """Return whether a queue or one above it has such a bound."""
+        path = self.ledger.paths[queue]
+        return any(amount != inf for index in path for amount in bounds[index])
 
     def refuse(
         self, queue: int, requested: Amounts, *, preemptible: bool
@@ -221,6 +228,18 @@ class FairSharePolicy(QueuePolicy):
         return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
 
 
+class _ByQueue(dict[int, V]):
+    """Values by queue, computed when first needed: most queues have nothing to do in most cycles."""
+
+    def __init__(self, make: Callable[[int], V]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, queue: int) -> V:
+        value = self[queue] = self._make(queue)
+        return value
+
+
 class _Tie:
     """Decides between queues of equal measures: the smaller allocatable share first, then the older.
 
@@ -251,12 +270,12 @@ class _Tie:
 def empty_ledger(queues: Queues) -> QueueLedger:
     """Return a ledger in which every queue is unlimited and holds nothing."""
     count = len(queues)
-    unlimited = (float("inf"),) * 3
+    unlimited = (inf, inf, inf)
     return QueueLedger(
         names=queues.names,
-        display_names=[queue.display_name or queue.name for queue in queues.inputs],
+        display_names=queues.shown_names(),
         parents=queues.parent,
-        priorities=[queue.priority for queue in queues.inputs],
+        priorities=queues.priorities(),
         seniority=list(range(count)),
         quotas=[unlimited] * count,
         limits=[unlimited] * count,
@@ -265,4 +284,6 @@ def empty_ledger(queues: Queues) -> QueueLedger:
         allocated=[[0.0, 0.0, 0.0] for _ in range(count)],
         allocated_non_preemptible=[[0.0, 0.0, 0.0] for _ in range(count)],
         totals=unlimited,
+        paths=queues.paths(),
+        allocatable=[unlimited] * count,
     )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 from kube.gateway import EventType, Listing, WatchEvent
@@ -24,6 +25,15 @@ from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES, Resource
 from kube.store import Store
+from scheduler.core.cluster.inputs import (
+    ClusterInput,
+    NodeInput,
+    PodGroupInput,
+    QueueAmounts,
+    QueueInput,
+    TaskInput,
+    TaskRequest,
+)
 from scheduler.core.cluster.kept import KeptState
 from scheduler.core.config import SchedulerConfig
 from scheduler.core.cycle import open_session, run_cycle
@@ -140,7 +150,39 @@ def measure(nodes: int, runs: int) -> list[Opening]:
         what = f"{count} pods changed" if count else "nothing changed"
         rows.append(bench.opening(what, partial(living.change, count), runs))
     rows.append(bench.cycle(1000, runs))
+    rows.append(fair_share(10 if nodes >= 1000 else 2, runs))
     return rows
+
+
+def fair_share(width: int, runs: int) -> Opening:
+    """Divide a full cluster among queues in four levels, each queue with `width` below it; as plugin `proportion` does."""
+    cluster = _many_queues(width)
+    kept, config, times = KeptState(), SchedulerConfig(), []
+    for _ in range(runs + 1):
+        session = open_session(cluster, config, kept=kept, clock=time.process_time)
+        times.append((0.0, session.plugin_seconds["proportion"]))
+    return _best(f"fair share of {len(cluster.queues)} queues", times[1:])
+
+
+def _many_queues(width: int) -> ClusterInput:
+    levels: list[list[str]] = [[""]]
+    queues: list[QueueInput] = []
+    for depth in range(4):
+        levels.append([f"{parent}{n}" for parent in levels[-1] for n in range(width)])
+        gpus = QueueAmounts(quota=float(width ** (3 - depth)), limit=inf, over_quota_weight=1.0)
+        queues += [QueueInput(name=name, parent=name[:-1], gpu=gpus) for name in levels[-1]]
+    leaves = levels[-1]
+    request = TaskRequest(gpus=1.0)
+    groups = [
+        PodGroupInput(
+            name=f"g{n}",
+            queue=leaves[n % len(leaves)],
+            tasks=(TaskInput(name=f"t{n}", uid=f"t{n}", request=request),),
+        )
+        for n in range(2 * len(leaves))
+    ]
+    node = NodeInput(name="node", allocatable={"gpu": float(len(leaves)), "pods": 110.0})
+    return ClusterInput(nodes=(node,), queues=tuple(queues), pod_groups=tuple(groups))
 
 
 @dataclass(slots=True)

@@ -198,5 +198,6 @@ def test_openings_are_measured_after_changes_of_each_size() -> None:
         "100 pods changed",
         "1000 pods changed",
         "cycle with 1000 new pods",
+        "fair share of 30 queues",
     ]
     assert rows[1]["load_ms"] < rows[0]["load_ms"]
