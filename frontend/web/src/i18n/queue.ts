@@ -60,7 +60,7 @@ export const SHARE = {
     `If the queue requested everything, it would get ${value} ${unit}.`,
   unknown: "not computed yet",
   table: "Steps of the division",
-  columns: ["Step", "", "Amount", "Sum"],
+  columns: ["Step", "Amount", "Sum", "Drawn"],
   total: "Fair share",
   steps: {
     quota: "Quota, as far as it is requested",
@@ -73,7 +73,6 @@ export const SHARE = {
   siblings: "Siblings",
   siblingsNote: "A higher priority is served first, after all quotas",
   siblingColumns: ["Queue", "Priority", "Weight", "Requested", "Fair share"],
-  chart: "share.csv",
 } as const;
 
 export const ACCESS = {

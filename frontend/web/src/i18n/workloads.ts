@@ -95,16 +95,6 @@ export const PLACEMENT = {
   notPlaced: "No pod of it has a place",
   notPlacedText: "The tab Why says what it waits for.",
   columns: ["Node", "Model", "Zone", "Rack", "Pods", "GPUs"],
-  why: "Why these nodes",
-  whyNote: "The scores of the chosen node when the pods were placed; the largest sum won",
-  whyColumns: ["Pod", "Node", "Score", "Parts of the score", "Next best"],
-  session: "Session",
-  candidates: (nodes: number) => `${plural(nodes, "node")} fitted`,
-  unknownTitle: "Not recorded",
-  unknown: "Scores are recorded when pods are placed, for the first pods of each workload.",
-  part: (name: string, score: string) => `${name} ${score}`,
-  only: "the only node that fitted",
-  behind: (node: string, score: string) => `${node}, ${score}`,
 } as const;
 
 export const WHY = {

@@ -79,6 +79,11 @@ function Waterfall({ share, resource }: { share: ResourceShare; resource: Resour
       {falls.map(({ kind, amount: value, from, to }) => (
         <tr key={kind}>
           <th scope="row">{SHARE.steps[kind]}</th>
+          <td className={styles.number}>
+            {value < 0 ? "−" : "+"}
+            {amount(resource, Math.abs(value))}
+          </td>
+          <td className={styles.number}>{amount(resource, to)}</td>
           <td>
             <div className={styles.fall} aria-hidden>
               <i
@@ -87,23 +92,18 @@ function Waterfall({ share, resource }: { share: ResourceShare; resource: Resour
               />
             </div>
           </td>
-          <td className={styles.number}>
-            {value < 0 ? "−" : "+"}
-            {amount(resource, Math.abs(value))}
-          </td>
-          <td className={styles.number}>{amount(resource, to)}</td>
         </tr>
       ))}
       <tr>
         <th scope="row">{SHARE.total}</th>
+        <td className={styles.number} />
+        <td className={styles.number}>
+          <b>{share.share === null ? SHARE.unknown : amount(resource, total)}</b>
+        </td>
         <td>
           <div className={styles.fall} aria-hidden>
             <i className={styles.total} style={{ left: 0, width: at(total) }} />
           </div>
-        </td>
-        <td className={styles.number} />
-        <td className={styles.number}>
-          <b>{share.share === null ? SHARE.unknown : amount(resource, total)}</b>
         </td>
       </tr>
     </DataTable>

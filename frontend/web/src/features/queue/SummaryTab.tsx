@@ -117,8 +117,10 @@ function ResourceRow({ queue, resource }: { queue: Queue; resource: Resource }) 
       <th scope="row">
         {RESOURCE_NAME[resource]} <span className={styles.sub}>{UNIT[resource]}</span>
       </th>
-      <td className={styles.bar}>
-        <BulletBar bullet={bullet} max={Math.max(bulletReach(bullet) * 1.03, 1e-9)} />
+      <td>
+        <div className={styles.bar}>
+          <BulletBar bullet={bullet} max={Math.max(bulletReach(bullet) * 1.03, 1e-9)} />
+        </div>
       </td>
       <td>{amount(resource, bullet.allocated)}</td>
       <td>{amount(resource, bullet.requested)}</td>
