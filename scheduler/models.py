@@ -70,7 +70,8 @@ class SessionRecord(models.Model):
 class EvictionRecord(models.Model):
     """The pods of one workload that one cycle evicted for the same reason; kept longer than the session itself.
 
-    `rule` is the action, or `requeue` for an eviction that a person requested; `session` the key of the session.
+    `rule` is the action, `requeue` for an eviction that a person requested, or `maxruntime` after a maximum run time;
+    `session` is the key of the session.
     """
 
     session = models.BigIntegerField(db_index=True)

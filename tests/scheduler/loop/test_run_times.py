@@ -11,6 +11,7 @@ import pytest
 from kube.errors import DisruptionBudgetError
 from kube.resources import PODGROUPS, PODS, QUEUES
 from queues.workloads.holds import Hold, annotations_of_hold
+from scheduler.loop.decided import decisions_of
 from tests.scheduler.load.objects import group, pod
 from tests.scheduler.loop.harness import START, Harness
 from tests.scheduler.loop.harness import harness as open_harness
@@ -75,6 +76,12 @@ def test_a_workload_is_evicted_at_the_end_of_its_maximum_run_time(harness: Harne
 
 
 EVICTED = "Pod ns/long-0 was evicted because the workload ran for its maximum run time of 1h0m0s"
+
+
+def test_the_record_of_the_cycle_names_the_rule(harness: Harness) -> None:
+    run(harness, "long", pods=2, maximum="1h")
+    rows = decisions_of(harness.cycle(seconds=HOUR))
+    assert [(row.action, row.workload, row.pods) for row in rows] == [("maxruntime", "ns/long", 2)]
 
 
 def test_the_maximum_of_a_queue_is_inherited_and_a_workload_may_only_state_less(
