@@ -6,7 +6,7 @@ cluster full of equal pending pods costs one message, not thousands.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -17,6 +17,7 @@ from kube.values.times import format_time
 from queues.workloads.bind_failures import BindFailures
 from queues.workloads.reasons import BIND_FAILING, QUEUE_ORPHAN
 from scheduler.core.cluster.inputs import DEFAULT_SUBGROUP, PodGroupInput
+from scheduler.core.cluster.podgroups import PodGroups
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import TaskRef
 from scheduler.core.fairshare.capacity import CapacityRefusal
@@ -98,7 +99,7 @@ _SETTLING = (TaskStatus.ALLOCATED, TaskStatus.NOMINATED, TaskStatus.BINDING)
 def verdicts(
     session: Session,
     now: float,
-    marked: Container[str] | None = None,
+    marked: Collection[str] | None = None,
     *,
     held: Mapping[str, BindFailures] | None = None,
     is_detailed: bool = False,
@@ -115,11 +116,21 @@ def verdicts(
     """
     writer = _Writer(session, now, NodeDetails(session) if is_detailed else None, held or {})
     groups = session.state.pod_groups
-    return [
-        writer.verdict(group)
-        for group in range(len(groups))
-        if marked is None or writer.has_explanation(group) or groups.name(group) in marked
-    ]
+    explained = range(len(groups)) if marked is None else _with_explanation(groups, marked)
+    return [writer.verdict(group) for group in explained]
+
+
+def _with_explanation(groups: PodGroups, marked: Collection[str]) -> list[int]:
+    """Return the pod groups about which there is anything to explain; of most there is nothing, in every cycle."""
+    sets = groups.pod_sets
+    explained = {group for group, count in enumerate(groups.pending) if count}
+    explained.update(sets.pod_group[index] for index, count in enumerate(sets.gated) if count)
+    if groups.stale_since.count(None) < len(groups):
+        explained.update(g for g, since in enumerate(groups.stale_since) if since is not None)
+    explained.update(g for g, each in enumerate(groups.inputs) if each.invalid_subgroup_tasks)
+    if marked:
+        explained.update(group for group in range(len(groups)) if groups.name(group) in marked)
+    return sorted(explained)
 
 
 class _Writer:
@@ -136,16 +147,6 @@ class _Writer:
         self.now = now
         self._texts: dict[tuple[object, ...], str] = {}
         self._cause_finder = CauseFinder(session, now)
-
-    def has_explanation(self, group: int) -> bool:
-        """Return whether there is anything to explain about a group; called for every group, so cheap."""
-        groups = self.session.state.pod_groups
-        if groups.pending[group] or groups.stale_since[group] is not None:
-            return True
-        gated = groups.pod_sets.gated
-        return bool(groups.inputs[group].invalid_subgroup_tasks) or any(
-            gated[index] for index in groups.pod_sets_of(group)
-        )
 
     def verdict(self, group: int) -> GroupVerdict:
         """Return the explanation of a pod group."""
