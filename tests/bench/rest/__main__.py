@@ -89,6 +89,7 @@ def _measure_all(options: argparse.Namespace) -> int:
             )
             if min(p95, cpu) > LIMIT_MS:
                 slow.append(name)
+    connection.close()  # an open one would keep PostgreSQL from ending
     print(f"over {LIMIT_MS:.0f} ms: {', '.join(slow) or 'none'}")
     return 1 if slow else 0
 
