@@ -21,7 +21,8 @@ from tests.integration.stack import running_stack
 
 HEIGHT = 900
 #: How long a page may take to draw its rows.
-SETTLE_MS = 2_500
+SETTLE_MS = 2_000
+TIMEOUT_MS = 120_000
 #: How long the demo stream fills a new installation before it is photographed.
 FILL_S = 90
 WIDTHS = (390, 1280, 1920)
@@ -65,28 +66,60 @@ def _pressing(path: str, button: str) -> Callable[[Page], None]:
     return visit
 
 
+def _review(page: Page) -> None:
+    """Draft two edits, look at what they would do, and discard the draft again."""
+    for queue, quota in (("demo-vision", "4"), ("demo-robotics", "14")):
+        _at(f"/queues?queue={queue}")(page)
+        form = page.get_by_role("form")
+        form.get_by_label("GPU quota", exact=True).fill(quota)
+        form.get_by_role("button", name="Add to draft").click()
+        form.get_by_text("This queue has edits in the draft.").wait_for()
+    form.get_by_role("link", name="Review").click()
+    page.get_by_role("button", name="Preview", exact=True).click()
+    page.get_by_role("region", name="Preview").wait_for()
+
+
+def _search(page: Page) -> None:
+    _pressing("/", "Search everything")(page)
+    page.get_by_role("textbox", name="Queue, workload, pod").fill("h100")
+    page.wait_for_timeout(SETTLE_MS)
+
+
 PAGES: Mapping[str, Callable[[Page], None]] = {
     "overview": _at("/"),
     "queues": _at("/queues"),
-    "queue": _first_row("/queues"),
+    "queue-form": _first_row("/queues"),
     "queue-new": _pressing("/queues", "New queue"),
-    "queue-history": _at("/queues/default-queue/history"),
+    "queue": _at("/queues/demo-vision"),
+    "queue-share": _at("/queues/demo-vision/share"),
+    "queue-workloads": _at("/queues/demo-vision/workloads"),
+    "queue-history": _at("/queues/demo-vision/history?range=1h"),
+    "queue-access": _at("/queues/demo-vision/access"),
+    "queue-yaml": _at("/queues/demo-vision/yaml"),
     "workloads": _at("/workloads"),
     "workload": _first_row("/workloads"),
+    "workload-timeline": _first_row("/workloads", "Timeline"),
     "workload-pods": _first_row("/workloads", "Pods"),
+    "workload-placement": _first_row("/workloads", "Placement"),
+    "workload-yaml": _first_row("/workloads", "YAML"),
     "nodes": _at("/nodes"),
+    "node": _at("/nodes/a100-1"),
+    "topology": _at("/topology"),
     "scheduler": _at("/scheduler"),
     "session": _first_row("/scheduler"),
     "evictions": _at("/scheduler/evictions"),
     "order": _at("/scheduler/order"),
     "simulate": _at("/simulate"),
+    "review": _review,
     "changes": _at("/changes"),
     "usage": _at("/usage?range=24h"),
     "audit": _at("/audit"),
     "tokens": _at("/settings"),
     "users": _at("/settings/users"),
-    "search": _pressing("/", "Search everything"),
+    "search": _search,
     "not-found": _at("/no-such-page"),
+    "denied": _at("/denied"),
+    "offline": _at("/offline"),
 }
 
 
@@ -137,6 +170,7 @@ def _log_in(chromium: Browser, url: str, password: str, theme: str, width: int) 
         forced_colors="active" if theme == "forced" else "none",
         reduced_motion="reduce",
     )
+    context.set_default_timeout(TIMEOUT_MS)
     page = context.new_page()
     page.goto("/login")
     page.get_by_label("User name").fill(ADMIN)
@@ -152,6 +186,9 @@ def _photograph(page: Page, name: str, folder: Path) -> Path:
     path = folder / f"{name}-{width}-{theme}.png"
     PAGES[name](page)
     page.screenshot(path=path)
+    if name == "review":
+        page.get_by_role("button", name="Delete draft").click()
+        page.wait_for_url("**/changes")
     print(path)
     return path
 

@@ -10,6 +10,7 @@ import os
 import statistics
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,9 @@ from tests.browser.conftest import ADMIN, ARGUMENTS, find_chromium
 from tests.integration.stack import Stack
 
 EDITED = "department-0000"
+#: How long one process computes to learn how busy the machine is.
+SLOWDOWN_S = 0.2
+PARTS = ("pages", "sockets")
 SOME_PER_SECOND, MANY_PER_SECOND = 20, 5_000
 
 
@@ -40,13 +44,27 @@ def main() -> None:
         large_installation(options.home or Path(folder), size) as stack,
     ):
         say(f"{size.queues} queues, {size.workloads} workloads, {size.nodes} nodes")
-        _measure_pages(stack)
-        _measure_sockets(stack, options.sockets, options.minutes)
+        if "pages" in options.parts:
+            _measure_pages(stack)
+        if "sockets" in options.parts:
+            _measure_sockets(stack, options.sockets, options.minutes)
 
 
 def say(text: str) -> None:
-    """Print a line with the load of the machine, without which no figure means anything."""
-    print(f"dashboard: {text} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()})", flush=True)
+    """Print a line with the load of the machine, and how much slower than alone a process is on it now."""
+    load, processors = os.getloadavg()[0], os.cpu_count()
+    print(
+        f"dashboard: {text} (load {load:.1f} on {processors}, {_slowdown():.1f} x slower than alone)",
+        flush=True,
+    )
+
+
+def _slowdown() -> float:
+    """Return how long a calculation takes for each second that it computes."""
+    began, computing = time.monotonic(), time.process_time()
+    while time.process_time() - computing < SLOWDOWN_S:
+        sum(range(1_000))
+    return (time.monotonic() - began) / SLOWDOWN_S
 
 
 def _options() -> argparse.Namespace:
@@ -55,6 +73,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workloads", type=int, default=50_000)
     parser.add_argument("--nodes", type=int, default=10_000)
     parser.add_argument("--sockets", type=int, default=500)
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--home", type=Path, help="keep the installation here for further runs")
     minutes = float(os.environ.get("KAIWEB_BENCH_MINUTES", "2"))
     parser.add_argument("--minutes", type=float, default=minutes)
@@ -162,12 +181,12 @@ def _measure_sockets(stack: Stack, count: int, minutes: float) -> None:
     keys = sockets.sessions(stack, count)
     before = sockets.memory_mb(stack.pids()["web"])
     with _patches(stack):
-        samples = sockets.measure(stack, keys, count, minutes)
+        samples, reconnects = sockets.measure(stack, keys, count, minutes)
     half = samples[len(samples) // 2]
     say(
         f"{count} sockets for {minutes:g} min: {before:.0f} MB before, {samples[0]:.0f} at first, "
         f"{half:.0f} half-way, {samples[-1]:.0f} at the end, {(samples[-1] - before) / count:.2f} MB each "
-        "(budget 1, flat)"
+        f"(budget 1, flat); {reconnects} connected again"
     )
 
 

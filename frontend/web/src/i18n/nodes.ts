@@ -84,6 +84,8 @@ export const DEVICE = {
     memoryBytes > 0 ? `${model} ${gibibytes(memoryBytes)}` : model,
   free: "Free",
   unhealthy: "Unhealthy",
+  user: (user: string) => (user === "" ? "no label “user”" : `user ${user}`),
+  since: "running for {time}",
   holder: (gpu: number, queue: string) => `${gpuCount(gpu)} · queue ${queue}`,
   group: (group: string) => `Shared group ${group}`,
 } as const;

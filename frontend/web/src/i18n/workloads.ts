@@ -31,8 +31,9 @@ export const WORKLOAD_COLUMNS = {
   age: "Age",
 } as const;
 
-export function kindIn(kind: string, namespace: string): string {
-  return `${kind} in ${namespace}`;
+/** What a workload is and where; whose it is, if a label says so. */
+export function kindIn(kind: string, namespace: string, user = ""): string {
+  return `${kind} in ${namespace}${user === "" ? "" : ` · ${user}`}`;
 }
 
 /** A reason code and the server's explanation, on one line. */
@@ -47,6 +48,8 @@ export const WORKLOAD = {
   missing: "It may have been deleted. {link}",
   all: "Show all workloads",
   kind: "Kind",
+  user: "User",
+  noUser: "no label “user”",
   queue: "Queue",
   priority: "Priority",
   priorityText: (priority: string, isPreemptible: boolean, protectsMinimum: boolean) =>

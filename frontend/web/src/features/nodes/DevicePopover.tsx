@@ -1,10 +1,13 @@
 import { Popover } from "@mantine/core";
 import { Link } from "react-router";
 import { DEVICE } from "../../i18n/nodes.ts";
+import { useSingle } from "../../live/react.tsx";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
+import { Elapsed } from "../../ui/Elapsed.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
+import { RichText } from "../../ui/RichText.tsx";
 import styles from "./Nodes.module.css";
 
 type Props = {
@@ -59,6 +62,7 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
                   {holder.pod.split("/").at(-1)}
                 </Link>
                 <span className={styles.sub}>{DEVICE.holder(holder.gpu, label(holder.queue))}</span>
+                {holder.workload !== "" && <Owner workload={holder.workload} />}
               </li>
             ))}
           </ul>
@@ -66,5 +70,22 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
         {device.group !== "" && <div className={styles.sub}>{DEVICE.group(device.group)}</div>}
       </Popover.Dropdown>
     </Popover>
+  );
+}
+
+/** Whose workload it is, and since when it runs. */
+function Owner({ workload }: { workload: string }) {
+  const { row } = useSingle(`workload:${workload}`);
+  if (row === undefined) return null;
+  return (
+    <span className={styles.sub}>
+      {DEVICE.user(row.user)}
+      {row.startedAt !== null && (
+        <>
+          {" · "}
+          <RichText text={DEVICE.since} parts={{ time: <Elapsed since={row.startedAt} /> }} />
+        </>
+      )}
+    </span>
   );
 }

@@ -63,6 +63,13 @@ export function WorkloadPage() {
     >
       <FactList>
         <Fact name={WORKLOAD.kind}>{kindIn(row.kind, row.namespace)}</Fact>
+        <Fact name={WORKLOAD.user}>
+          {row.user === "" ? (
+            WORKLOAD.noUser
+          ) : (
+            <Link to={`/workloads?q=${encodeURIComponent(row.user)}`}>{row.user}</Link>
+          )}
+        </Fact>
         <Fact name={WORKLOAD.queue}>
           <Link className={styles.queue} to={`/queues/${encodeURIComponent(row.queue)}`}>
             <QueueMark hue={hues.get(row.queue)} />

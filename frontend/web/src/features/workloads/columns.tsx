@@ -21,12 +21,12 @@ export function workloadColumns(
     {
       key: "name",
       label: WORKLOAD_COLUMNS.name,
-      width: "minmax(160px, 1.2fr)",
+      width: "minmax(154px, 1.2fr)",
       sortBy: (row) => row.owner || row.name,
       render: (row) => (
         <div className={styles.two}>
           <div className={styles.main}>{row.owner || row.name}</div>
-          <div className={styles.sub}>{kindIn(row.kind, row.namespace)}</div>
+          <div className={styles.sub}>{kindIn(row.kind, row.namespace, row.user)}</div>
         </div>
       ),
     },
@@ -67,7 +67,7 @@ export function workloadColumns(
     {
       key: "priority",
       label: WORKLOAD_COLUMNS.priority,
-      width: "minmax(92px, 0.6fr)",
+      width: "minmax(118px, 0.6fr)",
       sortBy: (row) => row.priority ?? 0,
       render: (row) => row.priorityClass || String(row.priority ?? NONE),
     },
@@ -82,7 +82,7 @@ export function workloadColumns(
     {
       key: "reason",
       label: WORKLOAD_COLUMNS.reason,
-      width: "minmax(170px, 2.4fr)",
+      width: "minmax(150px, 2.4fr)",
       sortBy: (row) => row.reason,
       render: (row) => <Reason workload={row} />,
     },
