@@ -29,7 +29,7 @@ PAGES = {
     "/audit": "Every write, by page",
     "/usage": "Who used it",
     f"/queues/{QUEUE}": "Largest workloads",
-    f"/queues/{QUEUE}/share": "Steps of the division",
+    f"/queues/{QUEUE}/share": "Siblings",
     f"/queues/{QUEUE}/workloads": "waits",
     f"/queues/{QUEUE}/history": "Waiting times and evictions by day",
     f"/queues/{QUEUE}/access": "Who may edit this queue",

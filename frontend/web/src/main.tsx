@@ -3,6 +3,7 @@ import { createRoot } from "react-dom/client";
 import { RouterProvider } from "react-router";
 import "./app/mantine.ts";
 import "./app/global.css";
+import "./app/forced.css";
 import { Providers } from "./app/Providers.tsx";
 import { router } from "./app/routes.tsx";
 import { connectLive } from "./live/browser.ts";

@@ -23,6 +23,14 @@ const THEMES = [
   { value: "auto", name: MENU.system, icon: IconDeviceDesktop },
 ] as const;
 
+/** Inside the landmark of its button, and with nothing but its items in it. */
+const MENU_PROPS = {
+  position: "bottom-end",
+  shadow: "md",
+  withinPortal: false,
+  withInitialFocusPlaceholder: false,
+} as const;
+
 export function UserMenu({ onHelp }: { onHelp: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { density, shortcuts, utc, set } = usePreferences();
@@ -44,7 +52,7 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
           <IconBaselineDensityMedium size={18} />
         )}
       </ActionIcon>
-      <Menu position="bottom-end" width={220} shadow="md">
+      <Menu {...MENU_PROPS} width={220}>
         <Menu.Target>
           <ActionIcon
             variant="subtle"
@@ -71,7 +79,7 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
           ))}
         </Menu.Dropdown>
       </Menu>
-      <Menu position="bottom-end" width={240} shadow="md">
+      <Menu {...MENU_PROPS} width={240}>
         <Menu.Target>
           <ActionIcon
             variant="subtle"

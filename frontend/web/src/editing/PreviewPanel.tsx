@@ -1,8 +1,9 @@
-import { Link } from "react-router";
 import { PREVIEW } from "../i18n/preview.ts";
 import { useQueueLabels } from "../live/useQueueLabels.ts";
+import { workloadName } from "../model/names.ts";
 import { byWorkload, type Moved } from "../model/preview.ts";
 import type { Preview } from "../model/rows.ts";
+import { WorkloadLink } from "../ui/WorkloadLink.tsx";
 import styles from "./Preview.module.css";
 
 /** Longer lists are cut; their heading counts all. */
@@ -32,7 +33,7 @@ export function PreviewPanel({ preview }: { preview: Preview }) {
           <ul>
             {blocked.slice(0, MAX_LINES).map(({ workload, before, after, text }) => (
               <li key={workload} title={text}>
-                <Workload name={workload} /> <span>{PREVIEW.reasons(before, after)}</span>
+                <WorkloadLink workload={workload} /> <span>{PREVIEW.reasons(before, after)}</span>
               </li>
             ))}
             <More rows={blocked.length} />
@@ -58,10 +59,16 @@ function Moves({ title, moves }: { title: string; moves: readonly Moved[] }) {
           .slice(0, MAX_LINES)
           .map(({ workload, queue, pods, gpus, evictor, rule, isAnyway }) => (
             <li key={workload}>
-              <Workload name={workload} /> <span>{PREVIEW.podsOf(label(queue), pods, gpus)}</span>{" "}
-              {evictor !== null && <span>{PREVIEW.evictor(evictor)}</span>}{" "}
+              <WorkloadLink workload={workload} />{" "}
+              <span>{PREVIEW.podsOf(label(queue), pods, gpus)}</span>{" "}
+              {evictor !== null && <span>{PREVIEW.evictor(workloadName(evictor))}</span>}{" "}
               {isAnyway && <em>{PREVIEW.anyway}</em>}
-              {rule !== "" && <div>{rule}</div>}
+              {rule !== "" && (
+                <details>
+                  <summary>{PREVIEW.rule}</summary>
+                  {rule}
+                </details>
+              )}
             </li>
           ))}
         <More rows={moves.length} />
@@ -72,8 +79,4 @@ function Moves({ title, moves }: { title: string; moves: readonly Moved[] }) {
 
 function More({ rows }: { rows: number }) {
   return rows > MAX_LINES ? <li>{PREVIEW.more(rows - MAX_LINES)}</li> : null;
-}
-
-function Workload({ name }: { name: string }) {
-  return <Link to={`/workloads/${name}`}>{name}</Link>;
 }

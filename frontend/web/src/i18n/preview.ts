@@ -22,6 +22,7 @@ export const PREVIEW = {
   blocked: (workloads: number) => `Waiting for another reason: ${plural(workloads, "workload")}`,
   podsOf: (queue: string, pods: number, gpus: number) =>
     `${queue} · ${plural(pods, "pod")} · ${gpuCount(gpus)}`,
+  rule: "By which rule",
   evictor: (workload: string) => `for ${workload}`,
   anyway: "would happen without this change too",
   reasons: (before: string | null, after: string) =>

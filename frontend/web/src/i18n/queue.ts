@@ -89,6 +89,7 @@ export const ACCESS = {
 
 export const YAML = {
   title: "YAML",
+  text: "Text of the object",
   note: "as the cluster has it now",
   copy: "Copy",
   copied: "Copied",

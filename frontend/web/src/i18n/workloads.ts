@@ -73,6 +73,7 @@ function preemptibility(isPreemptible: boolean, protectsMinimum: boolean): strin
 
 export const POD_TABLE = {
   title: "Pods",
+  region: "Table of pods",
   emptyTitle: "No pods",
   empty: "Its controller has not created them yet, or they were deleted after it finished.",
   columns: ["Pod", "State", "Node", "GPUs", "Devices", "Age", "Message"],
@@ -107,6 +108,7 @@ export const WHY = {
   others: "Other blockers",
   stages: "Scheduling steps",
   evidence: "Evidence",
+  evidenceTable: "Table of the evidence",
   evidenceColumns: ["What", "Requested", "Available", "Where"],
   position: "Queue position",
   positionOf: (position: number, all: number) => `${count(position)} of ${count(all)}`,

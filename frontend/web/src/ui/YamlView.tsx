@@ -53,7 +53,7 @@ export function YamlTools({ text, file }: { text: string; file: string }) {
 
 export function YamlText({ text }: { text: string }) {
   return (
-    <ScrollRegion name={YAML.title} className={styles.scroll}>
+    <ScrollRegion name={YAML.text} className={styles.scroll}>
       <pre className={styles.text}>{text}</pre>
     </ScrollRegion>
   );

@@ -7,6 +7,7 @@ import type { PodRow } from "../../model/rows.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty } from "../../ui/States.tsx";
 import styles from "./Workloads.module.css";
@@ -21,7 +22,7 @@ export function PodTable({ pods }: { pods: readonly PodRow[] }) {
   }
   return (
     <Panel title={POD_TABLE.title} note={String(pods.length)} flush>
-      <div className={styles.scroll}>
+      <ScrollRegion className={styles.scroll} name={POD_TABLE.region}>
         <table className={styles.table}>
           <ColumnHeads labels={POD_TABLE.columns} />
           <tbody>
@@ -48,7 +49,7 @@ export function PodTable({ pods }: { pods: readonly PodRow[] }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </ScrollRegion>
     </Panel>
   );
 }

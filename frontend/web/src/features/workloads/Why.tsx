@@ -7,6 +7,7 @@ import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Explanation, WorkloadDetail } from "../../model/rows.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { FailedBinds } from "./FailedBinds.tsx";
 import styles from "./Workloads.module.css";
 
@@ -103,19 +104,21 @@ function StageIcon({ state }: { state: string }) {
 function Evidence({ explain }: { explain: Explanation }) {
   return (
     <Panel title={WHY.evidence} flush>
-      <table className={styles.table}>
-        <ColumnHeads labels={WHY.evidenceColumns} />
-        <tbody>
-          {explain.evidence.map(({ name, asked: requested, available, where }) => (
-            <tr key={`${name} ${where}`}>
-              <th scope="row">{name}</th>
-              <td>{requested ?? NONE}</td>
-              <td>{available ?? NONE}</td>
-              <td>{where}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <ScrollRegion className={styles.scroll} name={WHY.evidenceTable}>
+        <table className={styles.table}>
+          <ColumnHeads labels={WHY.evidenceColumns} />
+          <tbody>
+            {explain.evidence.map(({ name, asked: requested, available, where }) => (
+              <tr key={`${name} ${where}`}>
+                <th scope="row">{name}</th>
+                <td>{requested ?? NONE}</td>
+                <td>{available ?? NONE}</td>
+                <td>{where}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </ScrollRegion>
     </Panel>
   );
 }
