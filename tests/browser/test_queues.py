@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import manifests
+from tests.browser.test_accessibility import assert_clean
 from tests.integration.stack import Stack, wait_until
 
 QUEUE = "browser-lab"
@@ -138,6 +139,7 @@ def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, 
     form.get_by_role("button", name="Save").click()
     dialog = page.get_by_role("dialog", name="Someone else changed this queue")
     expect(dialog.get_by_role("row", name="GPU quota")).to_contain_text("8 GPUs7 GPUs11 GPUs")
+    assert_clean(page)
     assert _gpu(lab)["quota"] == 7
     dialog.get_by_text(keep, exact=True).last.click()
     dialog.get_by_role("button", name="Save the merged queue").click()

@@ -33,6 +33,8 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
       withArrow
       trapFocus
       returnFocus
+      // The anchor is no control, so it must not claim to open something; the cell does.
+      withRoles={false}
     >
       <Popover.Target>
         <div
@@ -46,7 +48,12 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
           }}
         />
       </Popover.Target>
-      <Popover.Dropdown aria-label={DEVICE.title(index, node.name)} tabIndex={-1} data-autofocus>
+      <Popover.Dropdown
+        role="dialog"
+        aria-label={DEVICE.title(index, node.name)}
+        tabIndex={-1}
+        data-autofocus
+      >
         <Link to={`/nodes/${encodeURIComponent(node.name)}`}>
           <b>{DEVICE.title(index, node.name)}</b>
         </Link>
