@@ -252,6 +252,8 @@ class KeptState:
     def _finish(self, state: ClusterState, new: ClusterInput) -> bool:
         """Charge the nodes that something happened on; False if pods share claims of GPUs."""
         nodes, tasks = state.nodes, state.tasks
+        # Before nodes are charged: a reservation takes no GPU of its own.
+        note_others(state, new.other_pods, len(tasks) - len(new.other_pods))
         for node in sorted(self._dirty):
             nodes.clear(node)
             members, nodes.tasks[node] = sorted(nodes.tasks[node]), {}
@@ -260,7 +262,6 @@ class KeptState:
         nodes.sharing = dict.fromkeys(sorted(nodes.sharing))
         nodes.settle()
         state.journal.forget()
-        note_others(state, new.other_pods, len(tasks) - len(new.other_pods))
         if state.shared_claims or (
             any(claim.gpus > 0 for claim in new.devices.claims)
             and SharedClaims(tasks.inputs, new.devices.claims)

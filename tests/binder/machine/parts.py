@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from scheduler.loop.cycle import CycleSummary
+from scheduler.metrics import METRICS
 from tests.binder.interrupted import Killed
 from tests.binder.machine.cluster import DeviceCluster
 from tests.binder.machine.faults import FaultyGateway
@@ -56,14 +57,24 @@ class SchedulerPart:
     def cycle(self, *, sees_changes: bool = True) -> CycleSummary | None:
         """Run a cycle; None if the scheduler was killed in it, or does not know the whole cluster yet."""
         self.harness.now = START + timedelta(seconds=self.cluster.seconds)
+        # Each cycle compares what is kept from cycle to cycle with what is made anew.
+        self.harness.worker.runner.kept._checked_at = float("-inf")
+        repairs = _repairs()
         try:
             if sees_changes or self.is_new:
                 self.harness.watch()
             self.is_new = not self.harness.worker.is_ready()  # a list failed
-            return None if self.is_new else self.harness.cycle_unseen(fence=self.fence)
+            summary = None if self.is_new else self.harness.cycle_unseen(fence=self.fence)
+            assert _repairs() == repairs, "the kept snapshot or state was wrong"
+            return summary
         except Killed:
             self.restart()
             return None
+
+
+def _repairs() -> float:
+    (series,) = METRICS.repairs.collect()
+    return sum(sample.value for sample in series.samples if sample.name.endswith("_total"))
 
 
 class BinderPart:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kube.resources import PODGROUPS, PODS
 from scheduler.core.cluster.compare import differences
-from scheduler.core.cluster.inputs import ClusterInput, PodGroupInput, TaskInput
+from scheduler.core.cluster.inputs import ClusterInput, OtherPod, PodGroupInput, TaskInput
 from scheduler.core.cluster.kept import KeptState, difference
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import SchedulerConfig
@@ -99,6 +99,23 @@ def test_a_change_is_taken_over(change: str) -> None:
 def test_what_renumbers_too_much_builds_the_state_anew(change: str) -> None:
     before, after = carried_out(REBUILDS[change])
     assert after is not before
+
+
+def test_a_reservation_takes_no_device_though_others_are_renumbered() -> None:
+    """The reservation has another number once a pod came or went before it."""
+    holder = TaskInput(
+        name="holder",
+        uid="holder",
+        request=request(1),
+        status=TaskStatus.RUNNING,
+        node="n",
+        gpu_groups=("g",),
+    )
+    built = cluster().node("n", gpus=4).other(OtherPod(task=holder, is_reservation=True))
+    kept = KeptState()
+    for name in ("a", "b"):
+        built.running(name, ["n"], request=request(0.25), gpu_groups=[("g",)])
+        compare(kept, built.build())
 
 
 def test_a_contradiction_is_refused_and_forgotten() -> None:
