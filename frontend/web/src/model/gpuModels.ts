@@ -1,8 +1,5 @@
 /** Bounds per GPU model as one text: `A100=4/8, H100=2/-` is quota and limit of each; `-` is no bound. */
-import type { Bound } from "./rows.ts";
-
-type Bounds = { readonly quota?: Bound | undefined; readonly limit?: Bound | undefined };
-export type GpuModels = Readonly<Record<string, Bounds>>;
+import type { Bound, Bounds, GpuModels } from "./rows.ts";
 
 const NONE = "-";
 

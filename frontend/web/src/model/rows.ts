@@ -2,7 +2,6 @@
  * The rows of the live topics. They are the REST representations, as in the schema generated from
  * OpenAPI, plus the key `k`.
  */
-import type { GpuModels } from "./gpuModels.ts";
 import type { components } from "./schema.ts";
 
 type Schemas = components["schemas"];
@@ -76,6 +75,9 @@ export type AuditEntry = Schemas["AuditEntry"];
 export type Resource = "gpu" | "cpuMilli" | "memoryBytes";
 export const RESOURCES: readonly Resource[] = ["gpu", "cpuMilli", "memoryBytes"];
 export type Bound = number | "unlimited";
+export type Bounds = { readonly quota?: Bound | undefined; readonly limit?: Bound | undefined };
+/** GPU model -> its bounds in a queue. */
+export type GpuModels = Readonly<Record<string, Bounds>>;
 
 type Nulls<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> | null };
 
