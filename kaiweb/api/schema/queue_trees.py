@@ -6,8 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
 from kaiweb.api.schema.changes import Drained, QueueDifference
-from kaiweb.api.schema.queues import Finding
-from kaiweb.api.schema.shared import WantedBounds, Weights
+from kaiweb.api.schema.queues import Finding, QueueCreate
 from kaiweb.planning.queue_trees import MAX_QUEUES
 
 
@@ -23,18 +22,8 @@ class Children(s.JSONField):
     """Nested queues."""
 
 
-class QueueTree(s.Serializer[object]):
-    name = s.CharField()
-    displayName = s.CharField(required=False, allow_null=True)
-    priority = s.IntegerField(required=False, allow_null=True)
-    preemptMinRuntime = s.CharField(required=False, allow_null=True)
-    reclaimMinRuntime = s.CharField(required=False, allow_null=True)
-    quota = WantedBounds(required=False)
-    limit = WantedBounds(required=False)
-    weight = Weights(required=False)
-    labels = s.DictField(child=s.CharField(allow_null=True), required=False)
-    maxRunTime = s.CharField(required=False, allow_null=True)
-    requeueDelay = s.CharField(required=False, allow_null=True)
+class QueueTree(QueueCreate):
+    parent = None  # type: ignore[assignment]  # the nesting says it
     children = Children(required=False)
 
 

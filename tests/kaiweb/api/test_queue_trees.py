@@ -10,6 +10,8 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from kaiweb.api.schema.queue_trees import QueueTree
+from kaiweb.api.schema.queues import QueueCreate
 from kaiweb.models import ChangeSet
 from kaiweb.planning import simulations
 from kube.errors import ForbiddenError
@@ -59,6 +61,20 @@ def test_what_is_read_changes_nothing_when_it_is_applied(client: APIClient) -> N
     answer = put(client, tree, "?prune=true", **{"If-Match": read["ETag"]})
     assert (answer.status_code, answer.json()["changed"], answer.json()["plan"]) == (200, False, [])
     assert not ChangeSet.objects.exists()
+
+
+def test_a_tree_holds_all_fields_of_a_queue_that_can_be_edited() -> None:
+    editable = QueueCreate().fields.keys() - {"parent"}
+    assert {"userFairness", "gpuModels"} <= editable
+    assert QueueTree().fields.keys() == editable | {"children"}
+
+
+def test_options_of_a_queue_are_written_and_read_as_part_of_a_tree(client: APIClient) -> None:
+    options = {"userFairness": True, "gpuModels": {"A100": {"quota": 4, "limit": 8}}}
+    tree = {"name": "science", "children": [{"name": "physics", **options}]}
+    assert put(client, tree).json()["changed"] is True
+    physics = client.get(URL).json()["children"][1]
+    assert {key: physics[key] for key in options} == options
 
 
 def test_an_applied_tree_is_one_change_set_that_can_be_undone(
