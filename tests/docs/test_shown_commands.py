@@ -1,27 +1,19 @@
-"""Every command that a page shows exists: each `kaiweb` command with its options, each target of make, and a test for each script."""
+"""Every command that a page shows has a rule: program, verb, options, files, kinds, paths and fields exist."""
 
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-import click
 import pytest
-from django.core.management import get_commands, load_command_class
+import yaml
 
-from kaiweb.terminal.program import NAMES, terminal
+from tests.docs.shown.pages import INDENTED, PAGES, ROOT, Code, blocks, spans
+from tests.docs.shown.programs import PROGRAMS, RULES
+from tests.docs.shown.rest_commands import CALL, check_body, check_call
+from tests.docs.shown.shell import FUNCTION, Command, commands
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs" / "guides").glob("*.md")),
-    *sorted((ROOT / "docs" / "operations").glob("*.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-]
 #: Page with `sh` blocks -> the test that runs them as they stand.
 RUN_BY = {
     "README.md": "tests/integration/test_shown_commands.py",
@@ -33,99 +25,135 @@ RUN_BY = {
     "docs/guides/migrate-from-kai.md": "tests/deploy/test_migration.py",
     "docs/operations/backup.md": "tests/integration/test_backup_commands.py",
 }
-SPAN = re.compile(r"`((?:kaiweb|make) [^`]+)`")
-LINE = re.compile(r"(?:\$ |    )(?:\w+=\S+ )*((?:[\w./]+/)?(?:kaiweb|make) .+)")
-FENCED = re.compile(r"^ *```(?:sh|console)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-WORD = re.compile(r"[a-z][a-z-]*")
+SHELL = frozenset({"sh", "console", "bash", "shell"})
+DATA = frozenset({"yaml", "json", "python", "mermaid", "toml"})
+#: Lines `NAME=value` for an environment file.
+ENVIRONMENT = re.compile(r"(?:[A-Z_]+=.*(?:\n|$))+")
+#: Drawings: the page and how the first line begins.
+DRAWINGS = {"docs/architecture.md": "Kubernetes API"}
+FIRST_WORD = re.compile(r"(?:\$ )?(?:\w+=\S* )*([\w./-]+)(?: |$)")
 #: Prose that begins like a command.
-NO_COMMANDS = frozenset({"kaiweb is"})
+PROSE = frozenset({"kaiweb is"})
 
 
-def commands(page: Path) -> Iterator[list[str]]:
-    """Yield the words of each command of kaiweb or make on a page, without comments and explanations."""
-    text = page.read_text()
-    lines = [line for block in FENCED.findall(text) for line in block.splitlines()]
-    lines = [f"    {line.removeprefix('$ ')}" for line in lines] + text.splitlines()
-    shown = [match[1] for line in lines if (match := LINE.match(line))] + SPAN.findall(text)
-    for command in shown:
-        program, *words = re.split(r"\s{2,}| #|[;|&>]{1,2} |, kaiweb", command)[0].split()
-        yield [program.rpartition("/")[2], *words]
+def is_shell(code: Code) -> bool:
+    if code.language in SHELL:
+        return True
+    first = code.text.lstrip().partition("\n")[0]
+    word = FIRST_WORD.match(first)
+    if FUNCTION.match(first) or (word and word[1] in {"api", "export", "for", "cd"}):
+        return code.language != "span"
+    is_program = bool(word) and word[1].rpartition("/")[2] in PROGRAMS  # type: ignore[index]
+    if code.language == "span":
+        return is_program and len(code.text.split()) > 1 and code.text not in PROSE
+    return is_program
 
 
-SHOWN = sorted(
-    {
-        (page.relative_to(ROOT).as_posix(), " ".join(words))
-        for page in PAGES
-        for words in commands(page)
-    }
-)
-OF_KAIWEB = [
-    (page, line) for page, line in SHOWN if line.startswith("kaiweb ") and line not in NO_COMMANDS
-]
-OF_MAKE = [(page, line) for page, line in SHOWN if line.startswith("make ")]
+def is_data(code: Code) -> bool:
+    if code.language in DATA or ENVIRONMENT.fullmatch(code.text) or CALL.match(code.text):
+        return True
+    if code.text.lstrip().startswith(DRAWINGS.get(code.page, "\0")):
+        return True
+    try:
+        return isinstance(yaml.safe_load(code.text), dict | list)
+    except yaml.YAMLError:
+        return False
+
+
+def shown_commands() -> Iterator[Command]:
+    for page in PAGES:
+        # A function of one block is used in the next ones of its page.
+        shell = [code for code in blocks(page) if is_shell(code)]
+        functions = "\n".join(
+            line for code in shell for line in code.text.splitlines() if FUNCTION.match(line)
+        )
+        for code in shell:
+            yield from commands(code, functions)
+        for code in spans(page):
+            if is_shell(code):
+                yield from commands(code)
+
+
+def shown_calls() -> Iterator[tuple[str, str, str]]:
+    """Yield place, method and target of each request that a page writes out."""
+    for page in PAGES:
+        for code in [*blocks(page), *spans(page)]:
+            if code.language in {"", INDENTED, "span"}:
+                for number, line in enumerate(code.text.splitlines()):
+                    if call := CALL.match(line):
+                        yield f"{code.page}:{code.line + number}", call[1], call[2]
+
+
+SHOWN = list(shown_commands())
+CALLS = list(shown_calls())
 
 
 def test_the_pages_are_read():
-    assert ("README.md", "kaiweb why default/next") in OF_KAIWEB
-    assert ("docs/guides/terminal.md", "kaiweb top --once") in OF_KAIWEB
-    assert ("CONTRIBUTING.md", "make test-unit") in OF_MAKE
+    programs = {command.program for command in SHOWN}
+
+    assert {"kubectl", "helm", "curl", "docker", "pip", "kaiweb", "make"} <= programs
+    assert "docs/guides/wait-and-follow.md" in {c.page for c in SHOWN if c.program == "curl"}
+    assert len(CALLS) > 20
 
 
-@pytest.mark.parametrize(("page", "line"), OF_MAKE)
-def test_a_target_of_make_exists(page: str, line: str):
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+def test_each_block_without_a_language_is_a_command_or_known_data():
+    unknown = [
+        code.place
+        for page in PAGES
+        for code in blocks(page)
+        if not is_shell(code) and not is_data(code)
+    ]
 
-    assert line.split()[1] in targets, f"{page}: {line}"
-
-
-@pytest.mark.parametrize(("page", "line"), OF_KAIWEB)
-def test_a_command_of_kaiweb_exists_with_its_options(page: str, line: str):
-    words = line.split()[1:]
-    options = {
-        word.partition("=")[0].strip("[]") for word in words if word.strip("[").startswith("--")
-    }
-
-    known = known_options(words)
-
-    assert known is not None, f"{page}: no such command: {line}"
-    assert {option.partition("|")[0] for option in options} <= known, f"{page}: {line}"
+    assert unknown == []
 
 
-def known_options(words: list[str]) -> set[str] | None:
-    """Return the options of a command and of its subcommand; None for one that does not exist."""
-    name = words[0]
-    if name == "healthy":
-        return set()
-    if name in NAMES and "--cluster" not in words:
-        return terminal_options(terminal.commands[name], words[1:])
-    if name not in get_commands():
-        return None
-    return management_options(parser_of(name), words[1:])
+@pytest.mark.parametrize("command", SHOWN, ids=lambda command: f"{command.page}:{command.line}")
+def test_a_shown_command_is_right(command: Command):
+    assert command.program in RULES, f"no rule covers {command}"
+
+    RULES[command.program](command)
 
 
-@cache
-def parser_of(name: str) -> ArgumentParser:
-    command = load_command_class(str(get_commands()[name]), name)
-    return command.create_parser("kaiweb", name)
+@pytest.mark.parametrize(("place", "method", "target"), CALLS)
+def test_a_shown_call_is_in_the_openapi_document(place: str, method: str, target: str):
+    check_call(method, target)
 
 
-def terminal_options(command: click.Command, words: list[str]) -> set[str]:
-    options = {option for parameter in command.params for option in parameter.opts}
-    if isinstance(command, click.Group) and words and words[0] in command.commands:
-        options |= terminal_options(command.commands[words[0]], words[1:])
-    return options
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kubectl anotate queue a kaiweb.dev/hold=x",
+        "kubectl get queues --al-namespaces",
+        "kubectl get queus",
+        "kubectl create rol a",
+        "kubectl annotate queue a kaiweb.dev/user-fairnes=true",
+        "kubectl apply -f docs/examples/absent.yaml",
+        "kubectl -n a exec deploy/b -- kaiweb restor -",
+        "curl -X POST $URL/api/v1/queues/a/absent",
+        "curl -X PATCH $URL/api/v1/simulations",
+        "curl $URL/api/v1/queues?absent=1",
+        """curl $URL/api/v1/simulations -d '{"cycle": 3}'""",
+        """curl $URL/api/v1/simulations -d '{"queues": [{"name": "a", "edits": {}}]}'""",
+        "docker build -t r/kaiweb:0.1.0 --target absent .",
+        "docker build -t r/kaiweb:0.0.9 .",
+        "python -m binder.absent",
+        "npm run absent",
+        "make absent",
+        "pip install kaiweb",
+    ],
+)
+def test_a_wrong_command_is_refused(text: str):
+    (command,) = commands(Code(page="page", line=1, language="sh", text=text))
+
+    with pytest.raises(AssertionError):
+        RULES[command.program](command)
 
 
-def management_options(parser: ArgumentParser, words: list[str]) -> set[str] | None:
-    """Return the options of a parser and of the subcommands that the first word names, which may be `a|b`."""
-    options = set(parser._option_string_actions)
-    groups = parser._subparsers._group_actions if parser._subparsers else []
-    for group in groups:
-        for name in words[0].split("|") if words else []:
-            if name not in (group.choices or ()):
-                return None
-            options |= set(group.choices[name]._option_string_actions)  # type: ignore[index,call-overload]
-    return options
+def test_a_wrong_field_deep_in_a_body_is_refused():
+    with pytest.raises(AssertionError, match=r"has no field \['\.queues\[\]\.edit\.quotas'\]"):
+        check_body(
+            "POST", "/api/v1/simulations", {"queues": [{"name": "a", "edit": {"quotas": {}}}]}
+        )
 
 
 def test_each_script_is_run_by_a_test():
