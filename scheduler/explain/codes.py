@@ -153,16 +153,18 @@ class CauseFinder:
         name = self._session.state.pod_groups.name
         own = reservations.reservation_of(group)
         if own is not None:
-            awaited = first_few([name(other) for other in reversed(own.awaited)], MAX_NAMES)
-            text = f"It will start by {self._time(own.until)} at the latest, when workloads end that declared their run time"
+            awaited = first_few(
+                [name(other) for other in reversed(own.awaited_pod_groups)], MAX_NAMES
+            )
+            text = f"It will start by {self._time(own.starts_by)} at the latest, when workloads end that declared their run time"
             return Cause(reasons.START_EXPECTED, f"{text}: {awaited}" if awaited else text)
-        if group not in reservations.kept_from:
+        if group not in reservations.blocked_pod_groups:
             return None
-        others = first_few([name(each.pod_group) for each in reservations.made], MAX_NAMES)
+        others = first_few([name(entry.pod_group) for entry in reservations.entries], MAX_NAMES)
         return Cause(
             reasons.ROOM_KEPT,
             f"Free room is kept for workloads ahead of it: {others}. A workload may use it that has to end "
-            f"before {self._time(reservations.made[0].until)} by its {MAX_RUN_TIME}",
+            f"before {self._time(reservations.entries[0].starts_by)} by its {MAX_RUN_TIME}",
         )
 
     def _time(self, moment: float) -> str:

@@ -1,7 +1,7 @@
-"""The standing of each waiting pod group after a cycle: the code of its reason and its place in the order.
+"""The standing of each waiting pod group after a cycle: the code of its reason and its position in the order.
 
-The order is that in which allocate tried the pod groups. Only the first thousand get a place: whenever a pod
-group starts, all places behind it change and would have to be written.
+The order is that in which allocate tried the pod groups. Only the first thousand get a position: whenever a pod
+group starts, all positions behind it change, and each change is a write to the database.
 """
 
 from __future__ import annotations
@@ -14,42 +14,43 @@ from scheduler.core.session.session import Session
 from scheduler.explain.codes import Cause, waits_for_room
 from scheduler.explain.verdicts import GroupVerdict
 
-MAX_RANKED = 1_000
+MAX_POSITIONS = 1_000
 
 
 def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, Standing]:
-    """Return the standings of all pod groups (`namespace/name`) that were tried and still wait."""
+    """Return the standing of each pod group that was tried and still waits; the keys are `namespace/name`."""
     causes = {
         f"{verdict.namespace}/{verdict.name}": verdict.cause
         for verdict in verdicts
         if verdict.cause is not None
     }
-    causes |= {key: cause for key, cause in _nominated(session) if key not in causes}
-    places = _places(session, causes)
+    causes |= {key: cause for key, cause in _nominated_causes(session) if key not in causes}
+    positions = _positions(session, causes)
     return {
-        key: Standing(code=cause.code, text=cause.text, position=places.get(key))
+        key: Standing(code=cause.code, text=cause.text, position=positions.get(key))
         for key, cause in causes.items()
     }
 
 
-def _nominated(session: Session) -> Iterable[tuple[str, Cause]]:
-    """Return the groups whose pods are all nominated, with the cause."""
-    nominated = {
+def _nominated_causes(session: Session) -> Iterable[tuple[str, Cause]]:
+    """Return (`namespace/name`, cause) of the pod groups whose pods are all nominated."""
+    nominated_names = {
         (decision.pod_group_namespace, decision.pod_group)
         for decision in session.decisions
         if isinstance(decision, Nominate) and not decision.is_moved_victim
     }
-    if not nominated:
+    if not nominated_names:
         return
-    for group, pod_group in enumerate(session.state.pod_groups.inputs):
-        if (pod_group.namespace, pod_group.name) in nominated:
-            cause = waits_for_room(session, group)
+    for pod_group, pod_group_input in enumerate(session.state.pod_groups.inputs):
+        if (pod_group_input.namespace, pod_group_input.name) in nominated_names:
+            cause = waits_for_room(session, pod_group)
             if cause is not None:
-                yield f"{pod_group.namespace}/{pod_group.name}", cause
+                yield session.state.pod_groups.name(pod_group), cause
 
 
-def _places(session: Session, waiting: Iterable[str]) -> dict[str, int]:
-    names, known = session.state.pod_groups.name, set(waiting)
-    keys = (names(group) for group in session.turned_away)
-    in_order = (key for key in keys if key in known)
-    return {key: place for place, key in zip(range(1, MAX_RANKED + 1), in_order, strict=False)}
+def _positions(session: Session, waiting: Iterable[str]) -> dict[str, int]:
+    name_of, waiting_keys = session.state.pod_groups.name, set(waiting)
+    keys = (name_of(pod_group) for pod_group in session.turned_away)
+    ordered_keys = (key for key in keys if key in waiting_keys)
+    positions = range(1, MAX_POSITIONS + 1)
+    return {key: position for position, key in zip(positions, ordered_keys, strict=False)}

@@ -12,7 +12,12 @@ from queues.admission.review import DeniedError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerRef:
-    """A container and its index in the names of ConfigMaps: `0`, or `i0` for an init container."""
+    """A container of a pod and the index by which the names of its ConfigMaps refer to it.
+
+    Attributes
+    ----------
+    index : the position among its kind, with a leading `i` for an init container, e.g. `0` or `i0`
+    """
 
     container: Json
     index: str
@@ -62,7 +67,7 @@ def limits_of(container: Json) -> Json:
 
 
 def requests_gpu(container: Json) -> bool:
-    """Return whether a container requests whole devices or MIG slices, by request or limit."""
+    """Return whether a container requests whole devices or MIG slices; a limit counts where there is no request."""
     resources = map_at(container, "resources")
     merged = {**map_at(resources, "limits"), **map_at(resources, "requests")}
     return any(
@@ -75,7 +80,9 @@ def env_of(container: Json) -> list[Json]:
     return list_at(container, "env")
 
 
-def set_env(container: Json, entry: Json) -> None:
-    """Set a variable, replacing one of the same name."""
-    others = [variable for variable in env_of(container) if variable.get("name") != entry["name"]]
-    container["env"] = [*others, entry]
+def set_env(container: Json, new_variable: Json) -> None:
+    """Set an environment variable, replacing one of the same name."""
+    other_variables = [
+        variable for variable in env_of(container) if variable.get("name") != new_variable["name"]
+    ]
+    container["env"] = [*other_variables, new_variable]

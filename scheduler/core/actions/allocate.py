@@ -69,10 +69,10 @@ def _allocate_beside(
     reservations: Reservations, session: Session, placer: Placer, view: GangView
 ) -> bool:
     """Place the next chunk of a pod group beside the room that is kept for others; if it does not fit, keep room for it."""
-    with reservations.opened_to(view):
+    with reservations.room_available_to(view):
         is_placed = allocate_chunk(session, placer, view)
     if not is_placed:
-        reservations.refused(placer, view)
+        reservations.handle_unplaced(placer, view)
     return is_placed
 
 

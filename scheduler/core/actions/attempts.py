@@ -14,7 +14,7 @@ from typing import Protocol
 from scheduler.core.actions.base import pending_views
 from scheduler.core.decisions import ActionName, ActionReport, EvictReason, QueueSide
 from scheduler.core.placement.place import Placer
-from scheduler.core.placement.reservations import opened_to
+from scheduler.core.placement.reservations import room_available_to
 from scheduler.core.session.fit import (
     DelayRefusal,
     DisruptionRefusal,
@@ -131,7 +131,7 @@ class Attempts:
             return True
         self._report.attempted += 1
         budget = self._budget.for_group()
-        with opened_to(self._session, view):
+        with room_available_to(self._session, view):
             result = self._search(view, attempt, budget)
         self._count(result, budget)
         if result is SearchResult.SOLVED:

@@ -18,12 +18,12 @@ from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
 
 
 class PreemptAction:
-    """Takes room inside a queue."""
+    """The action that takes room inside a queue."""
 
     name = ActionName.PREEMPT
 
     def run(self, session: Session, placer: Placer, report: ActionReport) -> None:
-        """Search for every pending pod group."""
+        """Search victims for each pending pod group in turn."""
         Attempts(session, placer, report, PreemptRules(session)).run()
 
 
@@ -31,6 +31,7 @@ class PreemptRules:
     """Victims are preemptible pod groups of the same leaf queue with a lower priority."""
 
     name = ActionName.PREEMPT
+    #: A victim may end without a new place.
     may_lose = True
 
     def __init__(self, session: Session) -> None:
@@ -42,11 +43,11 @@ class PreemptRules:
         return True
 
     def failure_scope(self, view: GangView) -> int:
-        """Count the failures of the same queue."""
+        """Return the queue of the pod group: only failed searches in it count."""
         return view.queue
 
     def begin(self, view: GangView) -> PreemptAttempt:
-        """Return an attempt for every pod group."""
+        """Return the rules for one pod group; preemption has them for every pod group."""
         return PreemptAttempt(self._session, view)
 
 
@@ -66,7 +67,7 @@ class PreemptAttempt:
         return self._session.policy.refuse_over_quota(preemptor.queue, amount) is None
 
     def victims(self, pool: VictimPool, passed_over: frozenset[int]) -> VictimSequence:
-        """Take from pod groups of lower priority in the queue."""
+        """Return the tasks of pod groups in the same queue that have a lower priority."""
         session, preemptor = self._session, self._preemptor
         priority = session.state.pod_groups.priority
         own_priority = priority[preemptor.pod_group]
@@ -76,7 +77,7 @@ class PreemptAttempt:
             return (
                 priority[view.pod_group] < own_priority
                 and view.pod_group != preemptor.pod_group
-                and all(allows(view, preemptor) for allows in filters)
+                and all(victim_filter(view, preemptor) for victim_filter in filters)
             )
 
         has_lower = pool.lowest_priority(preemptor.queue) < own_priority
@@ -84,17 +85,17 @@ class PreemptAttempt:
         return VictimSequence(session, pool, leaves, may_evict, passed_over=passed_over)
 
     def takeable(self, batches: Sequence[Batch]) -> float:
-        """Set no bound: inside a queue no rule limits amounts."""
+        """Return infinity: inside a queue no rule limits how many GPUs may be evicted."""
         del batches
         return inf
 
     def accepts(self, demand: ProbeDemand, victims: Mapping[int, Sequence[int]]) -> bool:
         """Return whether the plugins' validators accept the victims."""
-        evicted = [task for tasks in victims.values() for task in tasks]
+        victim_tasks = [task for tasks in victims.values() for task in tasks]
         validators = self._session.hooks.preempt_validators
-        return all(is_valid(demand.view, evicted) for is_valid in validators)
+        return all(validator(demand.view, victim_tasks) for validator in validators)
 
     def reason(self, victim: int, gang_size: int) -> EvictReason:
-        """Name the preemptor."""
+        """Return a reason that names the preemptor."""
         del victim
         return evict_reason(self._session, ActionName.PREEMPT, self._preemptor, gang_size)

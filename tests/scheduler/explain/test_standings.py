@@ -51,6 +51,6 @@ def test_beyond_the_depth_of_its_queue_nobody_had_a_turn(harness: Harness) -> No
 def test_only_the_first_thousand_positions_are_recorded(
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.explain.standings.MAX_RANKED", 2)
+    monkeypatch.setattr("scheduler.explain.standings.MAX_POSITIONS", 2)
     full(harness).pending("a").pending("b").pending("c")
     assert [one.position for one in harness.cycle().standings.values()] == [1, 2, None]

@@ -57,7 +57,7 @@ def test_room_is_kept_from_work_that_declares_nothing() -> None:
     assert bound(session) == set()
     reservations = session.attached(Reservations)
     assert reservations is not None
-    assert [(each.pod_group, each.until) for each in reservations.made] == [(1, 100.0)]
+    assert [(entry.pod_group, entry.starts_by) for entry in reservations.entries] == [(1, 100.0)]
 
 
 @pytest.mark.parametrize(("seconds", "starts"), [(60.0, True), (100.0, True), (101.0, False)])
@@ -86,9 +86,9 @@ def test_the_room_is_kept_by_the_earliest_ends_that_suffice() -> None:
     reservations = session.attached(Reservations)
     assert reservations is not None
     names = session.state.nodes.names
-    (made,) = reservations.made
-    assert made.until == 100.0
-    assert {names[node] for node in made.nodes.values()} == {"n1", "n2"}
+    (reservation,) = reservations.entries
+    assert reservation.starts_by == 100.0
+    assert {names[node] for node in reservation.nodes.values()} == {"n1", "n2"}
 
 
 def test_no_room_is_kept_for_longer_than_the_horizon() -> None:
@@ -108,7 +108,7 @@ def test_a_second_reservation_counts_the_first() -> None:
     reservations = session.attached(Reservations)
     assert reservations is not None
     # The gang takes both nodes, and nobody knows when it will end.
-    assert [each.until for each in reservations.made] == [100.0]
+    assert [entry.starts_by for entry in reservations.entries] == [100.0]
 
 
 def test_work_that_shares_gpus_or_whose_limit_is_reached_gets_none() -> None:
@@ -116,7 +116,7 @@ def test_work_that_shares_gpus_or_whose_limit_is_reached_gets_none() -> None:
     built.running("holder", ["n0"], max_run_time_s=10.0, ends_by=10.0).pending("part", gpus=0.5)
     reservations = built.cycle(config=config()).attached(Reservations)
     assert reservations is not None
-    assert reservations.made == []
+    assert reservations.entries == []
 
 
 def test_other_actions_keep_the_room_too_and_the_gang_itself_may_evict_for_it() -> None:
@@ -143,7 +143,7 @@ def test_the_rows_of_the_nodes_are_as_before_once_nothing_is_kept() -> None:
     reservations = session.attached(Reservations)
     assert reservations is not None
     assert session.state.nodes.releasing_rows[2] == [0.0, -4.0]
-    with reservations.opened_to(session.view(1)):
+    with reservations.room_available_to(session.view(1)):
         assert session.state.nodes.releasing_rows[2] == [0.0, 0.0]
     assert session.state.nodes.releasing_rows[2] == [0.0, -4.0]
 
@@ -234,7 +234,7 @@ def play(jobs: list[Job], nodes: int, *, backfill: bool = True) -> Played:
             if reservation is not None:
                 name = session.state.pod_groups.inputs[head].name
                 expected = played.expected_as_head.setdefault(name, [])
-                expected.append(now_s + reservation.until)
+                expected.append(now_s + reservation.starts_by)
     return played
 
 
