@@ -1,7 +1,7 @@
-"""`/api/v1/openapi.json`: generated once for each process, then served from memory.
+"""Serve `/api/v1/openapi.json`, which each process generates once and then keeps in memory.
 
-Generating it takes 60 ms. It happens under a lock, because drf-spectacular loads its extensions without one
-and fails if two threads make the first call at the same time.
+The document is generated under a lock, because drf-spectacular does not lock while it loads its extensions:
+it fails if two threads make the first call at the same time.
 """
 
 from __future__ import annotations

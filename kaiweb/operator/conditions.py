@@ -19,7 +19,7 @@ class ObjectState:
     ----------
     generation : the generation of the object
     problem : why its spec cannot be applied; "" if it can
-    is_adopted : the supervisor has read the newest wanted file
+    is_applied : the supervisor has read the newest wanted file
     missing : components with a process that is not up
     reasons : why a component is missing, if that is known
     unmet : missing dependencies that kaiweb does not bring itself, as KAI words them
@@ -27,7 +27,7 @@ class ObjectState:
 
     generation: int
     problem: str = ""
-    is_adopted: bool = True
+    is_applied: bool = True
     missing: Sequence[str] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     unmet: Sequence[str] = ()
@@ -77,14 +77,14 @@ def _unavailable(name: str, reasons: Mapping[str, str]) -> str:
 
 def _reconciling(state: ObjectState) -> dict[str, ConditionState]:
     """Return the condition Reconciling; it stays true for a spec that cannot be applied."""
-    if state.problem or not state.is_adopted:
+    if state.problem or not state.is_applied:
         return beginning(state.generation)
     text = "Reconciliation completed successfully"
     return {RECONCILING: ConditionState(FALSE, "reconciled", text, state.generation)}
 
 
 def _deployed(state: ObjectState) -> ConditionState:
-    problem = state.problem or ("" if state.is_adopted else "Resources not deployed yet")
+    problem = state.problem or ("" if state.is_applied else "Resources not deployed yet")
     return _condition(not problem, "deployed", "Resources deployed", problem, state.generation)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from kaiweb.operator.probe import ProbeResult
-from kaiweb.supervisor.desired import FILE, DesiredProcesses, as_json, scheduling_process
+from kaiweb.supervisor.desired import DESIRED_FILE, DesiredProcesses, as_json, scheduling_process
 from kube.errors import KubeError, NotFoundError, UnauthorizedError
 from kube.gateway import Gateway, PatchOptions, PatchType, Selectors
 from kube.keys import SYSTEM_NAMESPACE
@@ -49,7 +49,9 @@ class ClusterDeployments:
     namespace: str = SYSTEM_NAMESPACE
     _desired: DesiredProcesses = field(default_factory=DesiredProcesses)
     _last: ProbeResult = field(
-        default_factory=lambda: ProbeResult(listed=frozenset(), up=frozenset(), is_adopted=False)
+        default_factory=lambda: ProbeResult(
+            process_names=frozenset(), up=frozenset(), is_applied=False
+        )
     )
     _published: str = ""
     _applied_at: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -88,9 +90,9 @@ class ClusterDeployments:
         }
         wanted = {scheduling_process(shard) for shard in shards} - set(self._desired.off)
         self._last = ProbeResult(
-            listed=frozenset(deployments),
+            process_names=frozenset(deployments),
             up=frozenset(deployments.keys() - faults.keys()),
-            is_adopted=wanted <= deployments.keys(),
+            is_applied=wanted <= deployments.keys(),
             faults=faults,
         )
         return self._last
@@ -103,7 +105,7 @@ class ClusterDeployments:
             "apiVersion": CONFIGMAPS.api_version,
             "kind": CONFIGMAPS.kind,
             "metadata": {"name": WANTED, "namespace": self.namespace},
-            "data": {FILE: text},
+            "data": {DESIRED_FILE: text},
         }
         self._patch(CONFIGMAPS, body)
         self._published = text

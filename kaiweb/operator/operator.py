@@ -128,7 +128,7 @@ class Operator:
         if self.deployments is not None:
             self.deployments.apply(desired, shards, self.clock())
         probed = self.probe.look(desired.shards, self.clock())
-        self._forget_all_but({*desired.shards, *shards_among(probed.listed)})
+        self._forget_all_but({*desired.shards, *shards_among(probed.process_names)})
         if config is not None:
             self._write_conditions(CONFIGS, config, self._config_state(config, probed))
         for name, shard in shards.items():
@@ -163,7 +163,7 @@ class Operator:
         parts = components_of(config.spec)
         return ObjectState(
             generation=config.metadata.generation,
-            is_adopted=probed.is_adopted,
+            is_applied=probed.is_applied,
             missing=[name for name, process in parts.items() if process not in probed.up],
             reasons={name: probed.faults.get(process, "") for name, process in parts.items()},
             unmet=self._unmet_dependencies(config.spec),
@@ -240,7 +240,7 @@ def _shard_state(
     return ObjectState(
         generation=shard.metadata.generation,
         problem=problem,
-        is_adopted=probed.is_adopted,
+        is_applied=probed.is_applied,
         missing=[] if needed <= probed.up and not cycle_fault else ["Scheduler"],
         reasons={"Scheduler": "; ".join(faults) or cycle_fault},
     )

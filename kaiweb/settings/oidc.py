@@ -1,6 +1,6 @@
-"""Settings of the log-in through an identity provider (OpenID Connect); off without an issuer.
+"""Settings of the log-in through an identity provider (OpenID Connect), which is off if no issuer is set.
 
-Names that begin with OIDC_ are those of mozilla-django-oidc.
+Settings that begin with OIDC_ are read by mozilla-django-oidc, those that begin with KAIWEB_OIDC_ by us.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from kaiweb.settings.env import ENVIRON, EnvError
 
 ROLES = ("viewer", "editor", "admin")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+#: How long a request to the provider may take, in seconds.
+TIMEOUT_S = 10
 BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 OIDC_BACKEND = "frontend.dashboard.oidc.backend.OidcBackend"
 
@@ -25,14 +27,15 @@ def settings_of(environ: Mapping[str, str] = ENVIRON) -> dict[str, Any]:
 
     Raises
     ------
-    EnvError : a value cannot be used, or the client is missing
+    EnvError : a value cannot be used, or the id or the secret of the client is missing
     """
     issuer = _issuer(environ)
-    client, secret = env.text("KAIWEB_OIDC_CLIENT_ID", env=environ), _secret(environ)
-    if issuer and not (client and secret):
+    client_id = env.text("KAIWEB_OIDC_CLIENT_ID", env=environ)
+    client_secret = _client_secret(environ)
+    if issuer and not (client_id and client_secret):
         raise EnvError(
             "KAIWEB_OIDC_ISSUER: expected also KAIWEB_OIDC_CLIENT_ID and KAIWEB_OIDC_CLIENT_SECRET"
-            " (or KAIWEB_OIDC_CLIENT_SECRET_FILE), got none"
+            " (or KAIWEB_OIDC_CLIENT_SECRET_FILE); at least one of them is missing or empty"
         )
     return {
         "KAIWEB_OIDC_ISSUER": issuer,
@@ -44,19 +47,23 @@ def settings_of(environ: Mapping[str, str] = ENVIRON) -> dict[str, Any]:
         "KAIWEB_OIDC_ROLES": role_rules("KAIWEB_OIDC_ROLES", environ),
         "KAIWEB_OIDC_SESSION_HOURS": env.number("KAIWEB_OIDC_SESSION_HOURS", 12, env=environ),
         "AUTHENTICATION_BACKENDS": [*BACKENDS, OIDC_BACKEND] if issuer else BACKENDS,
-        "OIDC_RP_CLIENT_ID": client,
-        "OIDC_RP_CLIENT_SECRET": secret,
+        "OIDC_RP_CLIENT_ID": client_id,
+        "OIDC_RP_CLIENT_SECRET": client_secret,
         "OIDC_RP_SIGN_ALGO": env.text("KAIWEB_OIDC_ALGORITHM", "RS256", env=environ),
         "OIDC_RP_SCOPES": env.text("KAIWEB_OIDC_SCOPES", "openid profile email", env=environ),
         "OIDC_USE_PKCE": True,
-        "OIDC_TIMEOUT": 10,
+        "OIDC_TIMEOUT": TIMEOUT_S,
         "OIDC_VERIFY_SSL": env.text("KAIWEB_OIDC_CA_FILE", env=environ) or True,
         "OIDC_AUTHENTICATION_CALLBACK_URL": "oidc-callback",
     }
 
 
 def role_rules(name: str, environ: Mapping[str, str]) -> tuple[tuple[str, str, str], ...]:
-    """Return (group, role, subtree) from a JSON list of `{"group", "role", "subtree"}`; the group `*` is everybody."""
+    """Return (group, role, subtree) from a JSON list of `{"group", "role", "subtree"}`.
+
+    The group `*` is everybody. The subtree is the queue below which the role applies; an empty one is the whole
+    cluster.
+    """
     raw = env.text(name, "[]", env=environ)
     try:
         entries = json.loads(raw)
@@ -69,9 +76,16 @@ def role_rules(name: str, environ: Mapping[str, str]) -> tuple[tuple[str, str, s
 
 def _rule(name: str, entry: Any) -> tuple[str, str, str]:
     values = dict(entry) if isinstance(entry, dict) else {}
-    group, role, subtree = (values.pop(key, "") for key in ("group", "role", "subtree"))
+    group, role, subtree = (values.get(key, "") for key in ("group", "role", "subtree"))
+    has_unknown_keys = bool(values.keys() - {"group", "role", "subtree"})
     is_text = all(isinstance(value, str) for value in (group, role, subtree))
-    if values or not is_text or not group or role not in ROLES or (role == "admin" and subtree):
+    if (
+        has_unknown_keys
+        or not is_text
+        or not group
+        or role not in ROLES
+        or (role == "admin" and subtree)
+    ):
         expected = (
             '{"group": "G", "role": "viewer|editor|admin", "subtree": "QUEUE, not for admins"}'
         )
@@ -84,13 +98,13 @@ def _issuer(environ: Mapping[str, str]) -> str:
     if not issuer:
         return ""
     parts = urlsplit(issuer)
-    is_private = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-    if not is_private or not parts.hostname:
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    if not is_safe or not parts.hostname:
         raise EnvError(f"KAIWEB_OIDC_ISSUER: expected an address with https://, got '{issuer}'")
     return issuer
 
 
-def _secret(environ: Mapping[str, str]) -> str:
+def _client_secret(environ: Mapping[str, str]) -> str:
     file = env.text("KAIWEB_OIDC_CLIENT_SECRET_FILE", env=environ)
     if not file:
         return env.text("KAIWEB_OIDC_CLIENT_SECRET", env=environ)

@@ -17,7 +17,7 @@ from typing import Any
 from kube.process.files import write_private
 
 DEFAULT_SHARD = "default"
-FILE = "wanted.json"
+DESIRED_FILE = "wanted.json"
 _SCHEDULING = "scheduling-"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -57,12 +57,12 @@ def can_be_process(shard: str) -> bool:
 
 def desired_file(home: Path) -> Path:
     """Return the file to read: that of the home, or the one that `KAIWEB_WANTED` names (in a cluster, a mount)."""
-    return Path(os.environ.get("KAIWEB_WANTED") or home / FILE)
+    return Path(os.environ.get("KAIWEB_WANTED") or home / DESIRED_FILE)
 
 
 def write_desired(home: Path, desired: DesiredProcesses) -> None:
     """Replace the file in one step, so that nobody reads half of it."""
-    write_private(home / FILE, json.dumps(as_json(desired), indent=1))
+    write_private(home / DESIRED_FILE, json.dumps(as_json(desired), indent=1))
 
 
 def read_desired(home: Path) -> DesiredProcesses:

@@ -1,9 +1,9 @@
-"""The list of objects on which a process hung; the process leaves them out until they change.
+"""The objects that are set aside because a process hung on them; the process leaves them out until they change.
 
 The watchdog writes `<home>/set-aside.json` when it ends a process that hung while it worked on an object. The
-process reads its own entries at its next start. An object is left out only at the place where the process
-hung (`place`), and only while its uid and resourceVersion are the same: a changed or re-created object is
-tried again.
+process reads its own entries at its next start. An object is left out only at the place in the code where the
+process hung (`place`), and only while its uid and resourceVersion are the same: a changed or re-created object
+is tried again.
 """
 
 from __future__ import annotations
@@ -19,13 +19,18 @@ from kube.process.files import write_private
 from kube.values.times import format_time
 
 FILE = "set-aside.json"
-#: Beyond this the oldest entries are dropped: so long a list means that the objects are not the cause.
+#: The oldest entries beyond this number are dropped: a longer list means that the objects are not the cause.
 MAX_ENTRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
 class HeldObject:
-    """An object that a thread works on: the place in the code, and the exact object."""
+    """An object that a thread has in hand: the place in the code, and the exact object.
+
+    Attributes
+    ----------
+    version : its resourceVersion
+    """
 
     place: str
     kind: str
@@ -42,7 +47,7 @@ class HeldObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An object set aside, by which process, when (RFC 3339) and why."""
+    """One entry of the file: which process set which object aside, when (RFC 3339) and why."""
 
     process: str
     held: HeldObject
@@ -69,7 +74,7 @@ class LeftOut:
     def __bool__(self) -> bool:
         return bool(self._keys)
 
-    def holds(self, place: str, uid: str, version: str) -> bool:
+    def contains(self, place: str, uid: str, version: str) -> bool:
         """Return whether an object is left out at a place."""
         return (place, uid, version) in self._keys
 
@@ -100,10 +105,10 @@ def add_entry(home: Path, process: str, held: HeldObject, now: datetime, reason:
         reason=reason,
     )
     other_entries = [
-        earlier
-        for earlier in read_entries(home)
-        if (earlier.process, earlier.held.place, earlier.held.uid)
+        old_entry
+        for old_entry in read_entries(home)
+        if (old_entry.process, old_entry.held.place, old_entry.held.uid)
         != (process, held.place, held.uid)
     ]
     entries = [*other_entries, entry][-MAX_ENTRIES:]
-    write_private(home / FILE, json.dumps([asdict(item) for item in entries], indent=1))
+    write_private(home / FILE, json.dumps([asdict(entry) for entry in entries], indent=1))

@@ -76,7 +76,7 @@ class Track:
         """Record the object to work on next; False if it is left out because an earlier run hung on it."""
         meta = value.metadata
         uid, version = meta.uid, meta.resource_version
-        if self._left_out and self._left_out.holds(place, uid, version):
+        if self._left_out and self._left_out.contains(place, uid, version):
             return False
         self._write(
             f"{self._name}\0{place}\0{kind}\0{meta.namespace}\0{meta.name}\0{uid}\0{version}",

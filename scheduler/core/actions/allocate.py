@@ -96,7 +96,7 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
         len(chunk) == 1
         and pod_set >= 0
         and not pod_groups.pod_sets.nominated[pod_set]
-        and view.pod_group not in pod_groups.protected
+        and view.pod_group not in pod_groups.semi_preemptible
     ):
         node = placer.find_free(view, chunk[0])
         if node is not None:

@@ -25,7 +25,7 @@ GROUP_COLUMNS = (
     "last_eviction",
     "stale_since",
     "only_pod_set",
-    "protected",
+    "semi_preemptible",
 )
 POD_SET_COLUMNS = (
     "name",

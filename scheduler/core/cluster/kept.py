@@ -182,10 +182,10 @@ class KeptState:
         groups.last_eviction[index] = group.last_eviction
         groups.stale_since[index] = group.stale_since
         groups.pending[index] = groups.active_allocated[index] = 0
-        groups.protected.pop(index, None)
+        groups.semi_preemptible.pop(index, None)
         if group.protects_minimum and group.preemptible:
-            groups.protected[index] = NO_AMOUNTS
-            groups.protected = dict(sorted(groups.protected.items()))
+            groups.semi_preemptible[index] = NO_AMOUNTS
+            groups.semi_preemptible = dict(sorted(groups.semi_preemptible.items()))
         sets.clear(groups.pod_sets_of(index), minimums(group))
         for task, task_input in zip(members, group.tasks, strict=True):
             tasks.inputs[task] = task_input

@@ -72,9 +72,9 @@ class PodSets:
     ----------
     pod_group : index of its pod group
     minimum : how many of its tasks must run
-    tasks : indices of its tasks, in task order once a session has sorted them
-    pending, gated, nominated, active_allocated, active_used : how many of its tasks are so (see
-        `status.py`); `ClusterState.set_status` updates them
+    tasks : indices of its tasks, in the order of placement once a session has sorted them
+    pending, gated, nominated, active_allocated, active_used : how many of its tasks have this status or
+        belong to this class of statuses (see `status.py`); `ClusterState.set_status` updates them
     """
 
     name: list[str] = field(default_factory=list)
@@ -112,8 +112,8 @@ class PodSets:
             ):
                 counter[pod_set] = 0
 
-    def clear_counters(self) -> None:
-        """Set all counters to 0, with no tasks in any pod set."""
+    def append_empty_columns(self) -> None:
+        """Append to every new pod set an empty list of tasks and counters of 0."""
         count = len(self.name)
         self.tasks.extend([] for _ in range(count))
         for counter in (
@@ -132,14 +132,15 @@ class PodGroups:
 
     Attributes
     ----------
-    queue : index of the leaf queue, NOWHERE if it does not exist
+    queue : index of the leaf queue, -1 if it does not exist
     first_pod_set, pod_set_count, first_task, task_count : its ranges of pod sets and tasks
-    pending, active_allocated : how many of its tasks are so
+    pending, active_allocated : how many of its tasks have such a status
     version : counts the status changes of its tasks, for caches; never restored by undo
     last_start, last_eviction, stale_since : moments (`core/times.py`), None if unset
-    protected : semi-preemptible pod group -> what its queue is charged as non-preemptible for its minimum
+    semi_preemptible : semi-preemptible pod group -> what its queue is charged as non-preemptible for its
+        minimum
     only_pod_set : its pod set, if it has one pod set, no subgroups and no topology constraint; else -1
-    trees : trees of subgroups that were needed so far
+    trees : cache of `tree`; a tree is built when it is first needed
     """
 
     inputs: list[PodGroupInput] = field(default_factory=list)
@@ -156,7 +157,7 @@ class PodGroups:
     last_start: list[float | None] = field(default_factory=list)
     last_eviction: list[float | None] = field(default_factory=list)
     stale_since: list[float | None] = field(default_factory=list)
-    protected: dict[int, Amounts] = field(default_factory=dict)
+    semi_preemptible: dict[int, Amounts] = field(default_factory=dict)
     only_pod_set: list[int] = field(default_factory=list)
     trees: dict[int, SubgroupNode] = field(default_factory=dict)
     pod_sets: PodSets = field(default_factory=PodSets)
@@ -165,7 +166,11 @@ class PodGroups:
         return len(self.inputs)
 
     def copy(self) -> PodGroups:
-        """Return the pod groups for one session: copies of the columns that sessions change, the others shared."""
+        """Return the pod groups for one session.
+
+        The columns that sessions change are copied and the others shared. What a session computes itself starts
+        empty: versions, trees, and the charges of semi-preemptible pod groups.
+        """
         return replace(
             self,
             pending=self.pending[:],
@@ -174,13 +179,13 @@ class PodGroups:
             last_start=self.last_start[:],
             last_eviction=self.last_eviction[:],
             stale_since=self.stale_since[:],
-            protected=dict.fromkeys(self.protected, NO_AMOUNTS),
+            semi_preemptible=dict.fromkeys(self.semi_preemptible, NO_AMOUNTS),
             trees={},
             pod_sets=self.pod_sets.copy(),
         )
 
     def name(self, pod_group: int) -> str:
-        """Return namespace/name, for messages of errors."""
+        """Return namespace/name, for messages."""
         pod_group_input = self.inputs[pod_group]
         return f"{pod_group_input.namespace}/{pod_group_input.name}"
 
@@ -198,29 +203,29 @@ class PodGroups:
         """Return the tree of subgroups; the root carries the constraint of the whole pod group."""
         tree = self.trees.get(pod_group)
         if tree is None:
-            by_name = {self.pod_sets.name[i]: i for i in self.pod_sets_of(pod_group)}
-            tree = self.trees[pod_group] = _tree(self.inputs[pod_group].root, by_name)
+            index_of = {self.pod_sets.name[index]: index for index in self.pod_sets_of(pod_group)}
+            tree = self.trees[pod_group] = _tree(self.inputs[pod_group].root, index_of)
         return tree
 
     def fill(self, inputs: Sequence[PodGroupInput], queue_of: Mapping[str, int]) -> None:
         """Add all pod groups, oldest first, with their pod sets but without tasks.
 
-        Filled column by column, which is fastest: a cluster has tens of thousands of pod groups, and
-        nearly all of them have one pod set.
+        The columns are filled one after the other, because that is fastest: a cluster has tens of thousands
+        of pod groups, and nearly all of them have one pod set.
         """
         count = len(inputs)
         self.inputs.extend(inputs)
-        self.queue.extend([queue_of.get(each.queue, -1) for each in inputs])
-        self.priority.extend([each.priority for each in inputs])
-        self.preemptible.extend([each.preemptible for each in inputs])
-        self.protected.update(
+        self.queue.extend([queue_of.get(pod_group.queue, -1) for pod_group in inputs])
+        self.priority.extend([pod_group.priority for pod_group in inputs])
+        self.preemptible.extend([pod_group.preemptible for pod_group in inputs])
+        self.semi_preemptible.update(
             (index, NO_AMOUNTS)
-            for index, each in enumerate(inputs)
-            if each.protects_minimum and each.preemptible
+            for index, pod_group in enumerate(inputs)
+            if pod_group.protects_minimum and pod_group.preemptible
         )
-        self.last_start.extend([each.last_start for each in inputs])
-        self.last_eviction.extend([each.last_eviction for each in inputs])
-        self.stale_since.extend([each.stale_since for each in inputs])
+        self.last_start.extend([pod_group.last_start for pod_group in inputs])
+        self.last_eviction.extend([pod_group.last_eviction for pod_group in inputs])
+        self.stale_since.extend([pod_group.stale_since for pod_group in inputs])
         for column in (
             self.first_task,
             self.task_count,
@@ -231,30 +236,30 @@ class PodGroups:
             column.extend([0] * count)
         for pod_group, pod_group_input in enumerate(inputs):
             self._add_pod_sets(pod_group, pod_group_input.root)
-        self.pod_sets.clear_counters()
+        self.pod_sets.append_empty_columns()
 
     def _add_pod_sets(self, pod_group: int, root: SubGroupInput) -> None:
-        sets = self.pod_sets
-        first = len(sets.name)
+        pod_sets = self.pod_sets
+        first = len(pod_sets.name)
         leaves = root.pod_sets if not root.subgroups else tuple(_leaves(root))
         for leaf in leaves:
-            sets.name.append(leaf.name)
-            sets.pod_group.append(pod_group)
-            sets.minimum.append(leaf.min_available)
+            pod_sets.name.append(leaf.name)
+            pod_sets.pod_group.append(pod_group)
+            pod_sets.minimum.append(leaf.min_available)
         self.first_pod_set.append(first)
         self.pod_set_count.append(len(leaves))
         self.only_pod_set.append(first if _is_single_pod_set(root) else -1)
 
 
-def minimums(group: PodGroupInput) -> list[int]:
+def minimums(pod_group: PodGroupInput) -> list[int]:
     """Return the minimums of the pod sets of a pod group, in the order of their indices."""
-    return [leaf.min_available for leaf in _leaves(group.root)]
+    return [leaf.min_available for leaf in _leaves(pod_group.root)]
 
 
 def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:
     yield from root.pod_sets
-    for inner in root.subgroups:
-        yield from _leaves(inner)
+    for child in root.subgroups:
+        yield from _leaves(child)
 
 
 def _is_single_pod_set(root: SubGroupInput) -> bool:
@@ -268,7 +273,7 @@ def _is_single_pod_set(root: SubGroupInput) -> bool:
 
 
 def _tree(subgroup: SubGroupInput, index_of: dict[str, int]) -> SubgroupNode:
-    members: list[TreeMember] = [_tree(inner, index_of) for inner in subgroup.subgroups]
+    members: list[TreeMember] = [_tree(child, index_of) for child in subgroup.subgroups]
     for pod_set in subgroup.pod_sets:
         if pod_set.name not in index_of:
             raise InputError(f"pod set {pod_set.name!r} is not one of {sorted(index_of)}")

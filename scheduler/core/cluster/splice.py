@@ -202,8 +202,8 @@ class Splice:
             else groups.first_pod_set[:]
         )
         groups.pod_sets.pod_group = _repeated(groups.pod_set_count)
-        if groups.protected or fresh.protected:
-            groups.protected = {
+        if groups.semi_preemptible or fresh.semi_preemptible:
+            groups.semi_preemptible = {
                 index: NO_AMOUNTS
                 for index, each in enumerate(groups.inputs)
                 if each.protects_minimum and each.preemptible

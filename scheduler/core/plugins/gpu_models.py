@@ -184,7 +184,7 @@ class _Keeper:
         queue, model = cell
         groups, tasks = self._state.pod_groups, self._state.tasks
         held = self._held_non_preemptible[cell]
-        for group in groups.protected:
+        for group in groups.semi_preemptible:
             if groups.queue[group] != NOWHERE and queue in self._paths[groups.queue[group]]:
                 held += sum(
                     tasks.accepted[task][GPU_INDEX]

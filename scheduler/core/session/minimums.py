@@ -31,7 +31,7 @@ def _protected_below(view: GangView, member: TreeMember) -> list[int]:
 
 def charge_all_minimums(session: Session) -> None:
     """Charge every queue with the minimums of its semi-preemptible pod groups, when a session opens."""
-    for pod_group in session.state.pod_groups.protected:
+    for pod_group in session.state.pod_groups.semi_preemptible:
         charge_minimum(session, pod_group)
     session.state.journal.forget()
 
@@ -42,7 +42,7 @@ def charge_minimum(session: Session, pod_group: int) -> None:
     queue = state.pod_groups.queue[pod_group]
     if queue == NOWHERE:
         return
-    charged = state.pod_groups.protected
+    charged = state.pod_groups.semi_preemptible
     held = session.held_by(protected_tasks(session.view(pod_group)))
     change = minus(held, charged[pod_group])
     if change == NO_AMOUNTS:

@@ -166,7 +166,7 @@ class Session:
         A semi-preemptible pod group completes its minimum first, which may not.
         """
         pod_groups = self.state.pod_groups
-        if pod_group in pod_groups.protected:
+        if pod_group in pod_groups.semi_preemptible:
             return self.view(pod_group).is_gang_satisfied()
         return pod_groups.preemptible[pod_group]
 

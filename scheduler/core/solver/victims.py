@@ -78,7 +78,7 @@ class VictimPool(LeafTable):
 
     def _belongs(self, pod_group: int) -> bool:
         pod_groups = self._session.state.pod_groups
-        if pod_group in pod_groups.protected:
+        if pod_group in pod_groups.semi_preemptible:
             return bool(self._session.view(pod_group).surplus_batch())
         return pod_groups.active_allocated[pod_group] > 0 and pod_groups.preemptible[pod_group]
 
@@ -112,7 +112,7 @@ def loss_of(session: Session, view: GangView) -> Loss:
     state = session.state
     accepted, node, status = state.tasks.accepted, state.tasks.node, state.tasks.status
     active = view.all_active_tasks()
-    if view.pod_group in state.pod_groups.protected:
+    if view.pod_group in state.pod_groups.semi_preemptible:
         tasks = view.surplus_batch()
     else:
         tasks = active if len(active) == 1 else view.eviction_batch()

@@ -114,7 +114,7 @@ class Command(BaseCommand):
 
     def _runs(self, options: dict[str, Any]) -> list[TimedResult]:
         trace = read_jobs(
-            options["folder"], options["list"], nodes=options["nodes"], most=options["jobs"]
+            options["folder"], options["list"], nodes=options["nodes"], max_jobs=options["jobs"]
         )
         strategies = options["strategy"].split(",")
         total = len(strategies) * len(trace.jobs)

@@ -27,7 +27,7 @@ def test_a_generation_that_was_not_looked_at_is_being_reconciled() -> None:
 
 
 def test_a_shard_the_supervisor_has_not_adopted_is_not_deployed() -> None:
-    states = conditions(ObjectState(generation=1, is_adopted=False))
+    states = conditions(ObjectState(generation=1, is_applied=False))
     assert states["Reconciling"] == beginning(1)["Reconciling"]
     assert states["Deployed"] == ConditionState(
         "False", "deployed", "Resources not deployed yet", 1

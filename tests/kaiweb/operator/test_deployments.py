@@ -133,14 +133,14 @@ def test_a_process_is_up_when_its_deployment_is_available(gateway: FakeGateway) 
     deployments = ClusterDeployments(gateway)
     deployments.apply(BOTH, {}, 0.0)
     result = deployments.look(("default", "h100"), 0.0)
-    assert result.is_adopted
-    assert result.listed == {"beat", "scheduling-default", "scheduling-h100"}
+    assert result.is_applied
+    assert result.process_names == {"beat", "scheduling-default", "scheduling-h100"}
     assert result.up == {"beat", "scheduling-default"}
     assert result.faults["scheduling-h100"] == "0 of 1 pods are of the present version"
 
 
 def test_without_a_deployment_a_shard_is_not_deployed(gateway: FakeGateway) -> None:
-    assert not ClusterDeployments(gateway).look(("default", "h100"), 0.0).is_adopted
+    assert not ClusterDeployments(gateway).look(("default", "h100"), 0.0).is_applied
 
 
 def test_while_the_cluster_does_not_answer_the_last_result_holds(gateway: FakeGateway) -> None:

@@ -15,7 +15,7 @@ from django.db import OperationalError
 
 from kaiweb.operator.operator import FOLLOWED, PROMETHEUS_CRD, Operator
 from kaiweb.operator.probe import ProcessProbe
-from kaiweb.supervisor.desired import FILE, DesiredProcesses, read_desired, write_desired
+from kaiweb.supervisor.desired import DESIRED_FILE, DesiredProcesses, read_desired, write_desired
 from kaiweb.supervisor.watchdog import children_file
 from kube.errors import ServerError
 from kube.resources import CONFIGS, CRDS, SHARDS, Resource
@@ -141,9 +141,9 @@ def test_a_shard_that_comes_and_goes_changes_what_is_wanted(scene: Scene) -> Non
 
 def test_the_file_is_written_only_when_what_is_wanted_changes(scene: Scene) -> None:
     scene.passes()
-    os.utime(scene.home / FILE, ns=(5, 5))
+    os.utime(scene.home / DESIRED_FILE, ns=(5, 5))
     scene.passes(3)
-    assert (scene.home / FILE).stat().st_mtime_ns == 5
+    assert (scene.home / DESIRED_FILE).stat().st_mtime_ns == 5
 
 
 def test_a_shard_that_became_invalid_keeps_its_settings_after_an_operator_restart(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kaiweb.machine import is_alive
-from kaiweb.operator.probe import CALM_S, ProcessProbe
-from kaiweb.supervisor.desired import FILE, DesiredProcesses, write_desired
+from kaiweb.operator.probe import MIN_UPTIME_S, ProcessProbe
+from kaiweb.supervisor.desired import DESIRED_FILE, DesiredProcesses, write_desired
 from kaiweb.supervisor.ports import pick
 from kaiweb.supervisor.watchdog import children_file
 
@@ -54,10 +54,10 @@ def test_a_process_with_a_port_is_up_as_soon_as_it_answers(machine: Machine) -> 
 def test_a_process_without_a_port_is_up_after_a_minimum_time(machine: Machine) -> None:
     machine.run(binding=10)
     assert machine.up(0) == set()
-    assert machine.up(CALM_S) == {"binding"}
+    assert machine.up(MIN_UPTIME_S) == {"binding"}
     machine.run(binding=20)
-    assert machine.up(CALM_S + 1) == set()
-    assert machine.up(2 * CALM_S + 1) == {"binding"}
+    assert machine.up(MIN_UPTIME_S + 1) == set()
+    assert machine.up(2 * MIN_UPTIME_S + 1) == {"binding"}
 
 
 def test_a_restarted_process_is_reported_as_missing_once(machine: Machine) -> None:
@@ -78,17 +78,17 @@ def test_an_ended_process_is_not_up_even_if_the_supervisor_still_lists_it(machin
 def test_without_a_supervisor_nothing_is_up_and_nothing_adopted(machine: Machine) -> None:
     write_desired(machine.home, DesiredProcesses())
     seen = machine.probe.look(("default",), 0.0)
-    assert (seen.up, seen.is_adopted) == (frozenset(), False)
+    assert (seen.up, seen.is_applied) == (frozenset(), False)
 
 
-def test_a_change_is_adopted_when_the_supervisor_has_written_after_it(machine: Machine) -> None:
+def test_a_change_is_applied_when_the_supervisor_has_written_after_it(machine: Machine) -> None:
     write_desired(machine.home, DesiredProcesses())
     machine.run(web=10)
-    os.utime(machine.home / FILE, ns=(5, 5))
+    os.utime(machine.home / DESIRED_FILE, ns=(5, 5))
     os.utime(machine.home / "processes.json", ns=(4, 4))
-    assert not machine.probe.look(("default",), 0.0).is_adopted
+    assert not machine.probe.look(("default",), 0.0).is_applied
     os.utime(machine.home / "processes.json", ns=(5, 5))
-    assert machine.probe.look(("default",), 0.0).is_adopted
+    assert machine.probe.look(("default",), 0.0).is_applied
 
 
 def test_pids_and_ports_are_really_looked_at(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def firm_of_queues(session: Session) -> dict[int, float]:
     totals = dict.fromkeys(range(len(session.state.queues)), 0.0)
     for index, queue in enumerate(groups.queue):
         view = session.view(index)
-        if index in groups.protected:
+        if index in groups.semi_preemptible:
             totals[queue] += session.held_by(protected_tasks(view))[GPU_INDEX]
         elif not groups.preemptible[index]:
             totals[queue] += session.held_by(view.all_active_tasks())[GPU_INDEX]

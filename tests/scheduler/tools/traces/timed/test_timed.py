@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 def test_large_jobs_become_gangs_of_whole_nodes_and_time_starts_with_the_first(
     folder: Path,
 ) -> None:
-    trace = read_jobs(folder, "vc_jobs", nodes=3, most=10)
+    trace = read_jobs(folder, "vc_jobs", nodes=3, max_jobs=10)
     assert [(job.name, job.submit_s, job.pods, job.shape.devices) for job in trace.jobs] == [
         ("a-1", 0, 1, 1),
         ("a-2", 0, 3, 4),
@@ -64,15 +64,15 @@ def test_large_jobs_become_gangs_of_whole_nodes_and_time_starts_with_the_first(
 
 def test_every_list_of_a_folder_can_be_named(folder: Path) -> None:
     assert timed_lists_in(folder) == ["vc_jobs", "s1", "s2", "small"]
-    assert [job.queue for job in read_jobs(folder, "s2", nodes=1, most=1).jobs] == ["other"]
-    with pytest.raises(TraceError, match="got 's3'; vc_jobs, s1, s2, small"):
-        read_jobs(folder, "s3", nodes=1, most=1)
+    assert [job.queue for job in read_jobs(folder, "s2", nodes=1, max_jobs=1).jobs] == ["other"]
+    with pytest.raises(TraceError, match="got 's3'; lists there: vc_jobs, s1, s2, small"):
+        read_jobs(folder, "s3", nodes=1, max_jobs=1)
 
 
 def test_pods_of_openb_without_an_end_are_left_out_and_serving_ones_are_not_preemptible(
     folder: Path,
 ) -> None:
-    jobs = read_jobs(folder, "small", nodes=1, most=10).jobs
+    jobs = read_jobs(folder, "small", nodes=1, max_jobs=10).jobs
     assert [(job.queue, job.duration_s, job.preemptible) for job in jobs] == [
         ("inference", 60, False),
         ("train", 10, True),
