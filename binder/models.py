@@ -6,17 +6,17 @@ from typing import ClassVar
 
 from django.db import models
 
-from queues.models import KEY, NAME, MirrorRow
+from queues.models import MAX_KEY, MAX_NAME, MirrorRow
 
 
 class BindRequest(MirrorRow):
     """A bind request as the cluster has it; written by `binder.mirror` only."""
 
-    key = models.CharField(max_length=KEY, primary_key=True)
-    namespace = models.CharField(max_length=NAME)
-    name = models.CharField(max_length=NAME)
-    pod = models.CharField(max_length=KEY, db_index=True, help_text="namespace/name of the pod")
-    node = models.CharField(max_length=NAME, blank=True, default="")
+    key = models.CharField(max_length=MAX_KEY, primary_key=True)
+    namespace = models.CharField(max_length=MAX_NAME)
+    name = models.CharField(max_length=MAX_NAME)
+    pod = models.CharField(max_length=MAX_KEY, db_index=True, help_text="namespace/name of the pod")
+    node = models.CharField(max_length=MAX_NAME, blank=True, default="")
     phase = models.CharField(max_length=16, blank=True, default="")
     reason = models.TextField(blank=True, default="")
     failed_attempts = models.IntegerField(default=0)

@@ -1,4 +1,4 @@
-"""Rows that mirror the cluster, and the few that only we have (tokens, rights, audit and live logs).
+"""Rows that mirror the cluster, and rows of our own (tokens, rights, audit log and live log).
 
 A mirror row holds the columns that dashboard and REST API need, not the whole object: the cluster is the source
 of truth. Only `queues.mirror` writes mirror rows. Natural keys (`name`, `namespace/name`) are the primary keys, so
@@ -6,7 +6,8 @@ that an upsert needs no look-up. References are names without foreign keys, beca
 whose parent is missing, and the mirror must show it.
 
 Amounts of a queue's spec are in the unit of the custom resource (GPUs, millicores, 10^6 bytes); NULL is unset, -1
-is unlimited. Usage is in GPUs, millicores and bytes.
+is unlimited. Usage and the requests of pods are in GPUs, millicores and bytes. "Used" of a node is what "allocated"
+is of a queue.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-NAME = 253
-KEY = 2 * NAME + 1
+#: Kubernetes allows no longer name.
+MAX_NAME = 253
+#: Of `namespace/name`.
+MAX_KEY = 2 * MAX_NAME + 1
 UNLIMITED = -1.0
 
 
@@ -33,9 +36,9 @@ class MirrorRow(models.Model):
         abstract = True
 
 
-def _bound(name: str) -> models.CheckConstraint:
-    ok = Q(**{f"{name}__isnull": True}) | Q(**{f"{name}__gte": 0}) | Q(**{name: UNLIMITED})
-    return models.CheckConstraint(condition=ok, name=f"queue_{name}_valid")
+def _is_amount(name: str) -> models.CheckConstraint:
+    is_valid = Q(**{f"{name}__isnull": True}) | Q(**{f"{name}__gte": 0}) | Q(**{name: UNLIMITED})
+    return models.CheckConstraint(condition=is_valid, name=f"queue_{name}_valid")
 
 
 class Queue(MirrorRow):
@@ -43,12 +46,16 @@ class Queue(MirrorRow):
 
     An invalid amount (which the API server's schema refuses) is mirrored as unset, so that one invalid object
     cannot stop the mirror.
+
+    Attributes
+    ----------
+    manager : the field manager that wrote the spec last, empty if unknown
     """
 
-    name = models.CharField(max_length=NAME, primary_key=True)
+    name = models.CharField(max_length=MAX_NAME, primary_key=True)
     generation = models.BigIntegerField(default=0)
     display_name = models.TextField(blank=True, default="")
-    parent = models.CharField(max_length=NAME, blank=True, default="", db_index=True)
+    parent = models.CharField(max_length=MAX_NAME, blank=True, default="", db_index=True)
     priority = models.BigIntegerField(null=True)
     preempt_min_runtime = models.CharField(max_length=64, blank=True, default="")
     reclaim_min_runtime = models.CharField(max_length=64, blank=True, default="")
@@ -80,8 +87,8 @@ class Queue(MirrorRow):
         ordering: ClassVar = ["name"]
         constraints: ClassVar = [
             *(
-                _bound(f"{what}_{resource}")
-                for what in ("quota", "limit")
+                _is_amount(f"{amount}_{resource}")
+                for amount in ("quota", "limit")
                 for resource in ("gpu", "cpu", "memory")
             ),
             models.CheckConstraint(
@@ -110,17 +117,25 @@ class PodGroup(MirrorRow):
 
     A lone pod is a pod of our scheduler without a pod group. It has a row of its own (`is_lone_pod`, named
     `pod:<name>`, which is no valid object name), so that the dashboard lists it.
+
+    Attributes
+    ----------
+    is_backed_off : it requested a single attempt in its node pool and has had it
+    held_by : the part of kaiweb that made the hold, empty if a person did
+    last_start : when the scheduler says that it started last
+    gpu_kind : how its pods request GPUs: none, whole, fraction or memory
+    started_at : the earliest start of its pods; `last_start` if none has started
     """
 
-    key = models.CharField(max_length=KEY, primary_key=True)
-    namespace = models.CharField(max_length=NAME)
-    name = models.CharField(max_length=NAME)
-    queue = models.CharField(max_length=NAME, blank=True, default="")
+    key = models.CharField(max_length=MAX_KEY, primary_key=True)
+    namespace = models.CharField(max_length=MAX_NAME)
+    name = models.CharField(max_length=MAX_NAME)
+    queue = models.CharField(max_length=MAX_NAME, blank=True, default="")
     owner_kind = models.CharField(max_length=128, blank=True, default="")
-    owner_name = models.CharField(max_length=NAME, blank=True, default="")
-    user = models.CharField(max_length=NAME, blank=True, default="")
-    pool = models.CharField(max_length=NAME, blank=True, default="")
-    priority_class = models.CharField(max_length=NAME, blank=True, default="")
+    owner_name = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    user = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    pool = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    priority_class = models.CharField(max_length=MAX_NAME, blank=True, default="")
     preemptibility = models.CharField(max_length=32, blank=True, default="")
     is_lone_pod = models.BooleanField(default=False)
     is_backed_off = models.BooleanField(default=False, help_text="tried once on its node pool")
@@ -179,16 +194,23 @@ class PodGroup(MirrorRow):
 
 
 class Pod(MirrorRow):
-    """A pod: its requests, its node, why it waits, and its GPU cells on the node."""
+    """A pod: its requests, its node, why it waits, and its GPU cells on the node.
 
-    key = models.CharField(max_length=KEY, primary_key=True)
-    namespace = models.CharField(max_length=NAME)
-    name = models.CharField(max_length=NAME)
-    group = models.CharField(max_length=KEY, blank=True, default="", db_index=True)
-    scheduler = models.CharField(max_length=NAME, blank=True, default="")
-    queue = models.CharField(max_length=NAME, blank=True, default="", help_text="by its label")
+    Attributes
+    ----------
+    group : key of its pod group
+    gpu_groups : the GPU groups in which it holds fractions
+    reserves_group : the GPU group that it reserves a device for, if it is a reservation
+    """
+
+    key = models.CharField(max_length=MAX_KEY, primary_key=True)
+    namespace = models.CharField(max_length=MAX_NAME)
+    name = models.CharField(max_length=MAX_NAME)
+    group = models.CharField(max_length=MAX_KEY, blank=True, default="", db_index=True)
+    scheduler = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    queue = models.CharField(max_length=MAX_NAME, blank=True, default="", help_text="by its label")
     skips_grouping = models.BooleanField(default=False)
-    node = models.CharField(max_length=NAME, blank=True, default="", db_index=True)
+    node = models.CharField(max_length=MAX_NAME, blank=True, default="", db_index=True)
     phase = models.CharField(max_length=16, blank=True, default="")
     is_gated = models.BooleanField(default=False)
     is_deleting = models.BooleanField(default=False)
@@ -224,8 +246,8 @@ class Pod(MirrorRow):
 class GroupingWarning(MirrorRow):
     """A warning event of the pod grouper: why it could not group a pod."""
 
-    key = models.CharField(max_length=KEY, primary_key=True)
-    pod = models.CharField(max_length=KEY, db_index=True)
+    key = models.CharField(max_length=MAX_KEY, primary_key=True)
+    pod = models.CharField(max_length=MAX_KEY, db_index=True)
     message = models.TextField()
 
     def __str__(self) -> str:
@@ -235,11 +257,11 @@ class GroupingWarning(MirrorRow):
 class Node(MirrorRow):
     """A node and its usage."""
 
-    name = models.CharField(max_length=NAME, primary_key=True)
-    pool = models.CharField(max_length=NAME, blank=True, default="")
-    model = models.CharField(max_length=NAME, blank=True, default="")
-    zone = models.CharField(max_length=NAME, blank=True, default="")
-    rack = models.CharField(max_length=NAME, blank=True, default="")
+    name = models.CharField(max_length=MAX_NAME, primary_key=True)
+    pool = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    model = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    zone = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    rack = models.CharField(max_length=MAX_NAME, blank=True, default="")
     is_ready = models.BooleanField(default=False)
     is_cordoned = models.BooleanField(default=False)
     gpus = models.IntegerField(default=0)
@@ -265,7 +287,7 @@ class Node(MirrorRow):
 class PriorityClass(MirrorRow):
     """A priority class; its value decides whether a workload may be preempted."""
 
-    name = models.CharField(max_length=NAME, primary_key=True)
+    name = models.CharField(max_length=MAX_NAME, primary_key=True)
     value = models.BigIntegerField()
     is_default = models.BooleanField(default=False)
 
@@ -277,7 +299,13 @@ class PriorityClass(MirrorRow):
 
 
 class MirrorState(models.Model):
-    """How far the mirror has read one kind; the age of `seen_at` is the mirror's lag."""
+    """How far the mirror has read one kind; the age of `seen_at` is the mirror's lag.
+
+    Attributes
+    ----------
+    listed_at : when all objects of the kind were last read
+    identity : the uid of the cluster, in the one row that records which cluster is mirrored
+    """
 
     kind = models.CharField(max_length=64, primary_key=True)
     version = models.BigIntegerField(default=0)
@@ -322,19 +350,20 @@ class AuditAction(models.TextChoices):
 
 
 class QuotaChange(models.Model):
-    """An entry of the audit log: who did what to which object, when and why, and the result.
+    """An entry of the audit log, not only of quotas: who did what to which object, when and why, and the result.
 
     Attributes
     ----------
     queue : the queue that was written; for other kinds the queue concerned, empty if there is none
+    uid : the uid of the queue before the write
     target : the object of another kind, e.g. a workload as `namespace/name`; empty for queues
     """
 
     kind = models.CharField(
         max_length=16, choices=AuditKind.choices, default=AuditKind.QUEUE, db_index=True
     )
-    queue = models.CharField(max_length=NAME, blank=True, db_index=True)
-    target = models.CharField(max_length=KEY, blank=True, default="")
+    queue = models.CharField(max_length=MAX_NAME, blank=True, db_index=True)
+    target = models.CharField(max_length=MAX_KEY, blank=True, default="")
     action = models.CharField(max_length=16)
     state = models.CharField(
         max_length=16, choices=ChangeState.choices, default=ChangeState.DONE, db_index=True
@@ -383,14 +412,14 @@ class LiveEpoch(models.Model):
 
 
 class LiveChange(models.Model):
-    """An entry of the live log: which row changed. Its present state is read when it is sent.
+    """An entry of the live log: which row changed. The state of the row is read when the change is sent to a client.
 
     Entries are written in the transaction of the change itself, so that none is lost when a process dies. Their
     ids are the positions (`seq`) of the live protocol.
     """
 
     kind = models.CharField(max_length=16)
-    key = models.CharField(max_length=KEY)
+    key = models.CharField(max_length=MAX_KEY)
     at = models.DateTimeField()
 
     class Meta:
@@ -401,7 +430,7 @@ class LiveChange(models.Model):
 
 
 class Role(models.TextChoices):
-    """The role of a binding, which applies below its subtree (to the whole cluster if it is empty)."""
+    """The role of a binding; it applies to the queues of its subtree, to the whole cluster if the subtree is empty."""
 
     VIEWER = "viewer"
     EDITOR = "editor"
@@ -411,7 +440,7 @@ class Role(models.TextChoices):
 class RoleBinding(models.Model):
     """The role of a user in a subtree. Superusers are admins of everything without a binding.
 
-    One that is `is_provided` was given by a group of the identity provider, and is taken when the user logs in
+    A binding with `is_provided` comes from a group of the identity provider; it is deleted when the user logs in
     without that group.
     """
 
@@ -419,7 +448,7 @@ class RoleBinding(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="role_bindings"
     )
     role = models.CharField(max_length=16, choices=Role.choices)
-    subtree = models.CharField(max_length=NAME, blank=True, default="")
+    subtree = models.CharField(max_length=MAX_NAME, blank=True, default="")
     is_provided = models.BooleanField(default=False)
 
     class Meta:
@@ -468,7 +497,7 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=16)
     digest = models.CharField(max_length=64, unique=True)
     scopes = models.JSONField(default=list)
-    subtree = models.CharField(max_length=NAME, blank=True, default="")
+    subtree = models.CharField(max_length=MAX_NAME, blank=True, default="")
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)

@@ -11,14 +11,14 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
-NAME = 253
+MAX_NAME = 253
 
 
 class Shard(models.Model):
     """A node pool with its own scheduling worker."""
 
-    name = models.CharField(max_length=NAME, primary_key=True)
-    partition_value = models.CharField(max_length=NAME, blank=True, default="")
+    name = models.CharField(max_length=MAX_NAME, primary_key=True)
+    partition_value = models.CharField(max_length=MAX_NAME, blank=True, default="")
     is_paused = models.BooleanField(default=False)
     last_number = models.BigIntegerField(default=0)
 
@@ -36,7 +36,7 @@ class SessionRecord(models.Model):
     first entries of `scheduler.loop.decided`, and `decided` counts all.
     """
 
-    shard = models.CharField(max_length=NAME)
+    shard = models.CharField(max_length=MAX_NAME)
     number = models.BigIntegerField()
     started_at = models.DateTimeField(db_index=True)
     duration_ms = models.FloatField()
@@ -76,12 +76,12 @@ class EvictionRecord(models.Model):
 
     session = models.BigIntegerField(db_index=True)
     at = models.DateTimeField()
-    shard = models.CharField(max_length=NAME)
+    shard = models.CharField(max_length=MAX_NAME)
     rule = models.CharField(max_length=32)
-    workload = models.CharField(max_length=2 * NAME + 1, help_text="namespace/name")
-    queue = models.CharField(max_length=NAME, blank=True, default="")
-    evictor = models.CharField(max_length=2 * NAME + 1, blank=True, default="")
-    evictor_queue = models.CharField(max_length=NAME, blank=True, default="")
+    workload = models.CharField(max_length=2 * MAX_NAME + 1, help_text="namespace/name")
+    queue = models.CharField(max_length=MAX_NAME, blank=True, default="")
+    evictor = models.CharField(max_length=2 * MAX_NAME + 1, blank=True, default="")
+    evictor_queue = models.CharField(max_length=MAX_NAME, blank=True, default="")
     pods = models.IntegerField()
     gpu = models.FloatField()
     text = models.TextField(blank=True, default="")
@@ -100,8 +100,8 @@ class EvictionRecord(models.Model):
 class QueueShare(models.Model):
     """The share of one queue in the last cycle of one shard (GPUs, millicores, bytes)."""
 
-    shard = models.CharField(max_length=NAME)
-    queue = models.CharField(max_length=NAME, db_index=True)
+    shard = models.CharField(max_length=MAX_NAME)
+    queue = models.CharField(max_length=MAX_NAME, db_index=True)
     cycle = models.BigIntegerField(help_text="number of the cycle")
     gpu = models.FloatField(default=0)
     cpu = models.FloatField(default=0)
@@ -120,8 +120,8 @@ class QueueShare(models.Model):
 class RestingNode(models.Model):
     """A node that gets no new pods for a while, because binds failed on it; see `scheduler.load.bind_memory`."""
 
-    name = models.CharField(max_length=NAME, primary_key=True)
-    shard = models.CharField(max_length=NAME, db_index=True)
+    name = models.CharField(max_length=MAX_NAME, primary_key=True)
+    shard = models.CharField(max_length=MAX_NAME, db_index=True)
     until = models.DateTimeField()
     pods = models.JSONField(default=list, help_text="the pods that failed on it, namespace/name")
 
@@ -135,8 +135,10 @@ class RestingNode(models.Model):
 class GroupStanding(models.Model):
     """Where a waiting pod group stood in the last cycle; see `queues.workloads.reasons.Standing`."""
 
-    key = models.CharField(max_length=2 * NAME + 1, primary_key=True, help_text="namespace/name")
-    shard = models.CharField(max_length=NAME, db_index=True)
+    key = models.CharField(
+        max_length=2 * MAX_NAME + 1, primary_key=True, help_text="namespace/name"
+    )
+    shard = models.CharField(max_length=MAX_NAME, db_index=True)
     code = models.CharField(max_length=64)
     text = models.TextField(blank=True, default="")
     position = models.IntegerField(null=True)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from django.db import models
 
-from queues.models import NAME
+from queues.models import MAX_NAME
 
 
 class Clock(models.Model):
@@ -54,7 +54,7 @@ class QueueUse(models.Model):
 
     tier = models.IntegerField()
     start = models.DateTimeField()
-    queue = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=MAX_NAME)
     allocated = models.FloatField()
     in_quota = models.FloatField()
     waiting = models.FloatField()
@@ -82,9 +82,9 @@ class OwnerUse(models.Model):
 
     tier = models.IntegerField()
     start = models.DateTimeField()
-    queue = models.CharField(max_length=NAME)
-    owner = models.CharField(max_length=NAME)
-    model = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=MAX_NAME)
+    owner = models.CharField(max_length=MAX_NAME)
+    model = models.CharField(max_length=MAX_NAME)
     allocated = models.FloatField()
     in_quota = models.FloatField()
     waiting = models.FloatField()
@@ -104,7 +104,7 @@ class ModelUse(models.Model):
 
     tier = models.IntegerField()
     start = models.DateTimeField()
-    model = models.CharField(max_length=NAME)
+    model = models.CharField(max_length=MAX_NAME)
     capacity = models.FloatField()
     allocated = models.FloatField()
 
@@ -118,7 +118,7 @@ class ModelUse(models.Model):
 class QueueBounds(models.Model):
     """GPU quota and limit of a queue from a moment on; NULL is unset, -1 is unlimited."""
 
-    queue = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=MAX_NAME)
     at = models.DateTimeField()
     quota = models.FloatField(null=True)
     limit = models.FloatField(null=True)
@@ -143,7 +143,7 @@ class WorkloadEvent(models.Model):
     kind = models.CharField(max_length=16, choices=EventKind.choices)
     uid = models.CharField(max_length=64)
     at = models.DateTimeField()
-    queue = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=MAX_NAME)
     waited_s = models.FloatField(null=True, help_text="of a start: since created or evicted")
 
     class Meta:
@@ -163,7 +163,7 @@ class QueueDay(models.Model):
     """Starts, waiting times and evictions of a queue and all queues below it on one day (UTC)."""
 
     day = models.DateField()
-    queue = models.CharField(max_length=NAME)
+    queue = models.CharField(max_length=MAX_NAME)
     starts = models.IntegerField()
     evictions = models.IntegerField()
     waited_p50_s = models.FloatField(null=True)

@@ -37,8 +37,8 @@ from kube.values.quantity import parse_quantity
 from kube.values.times import in_utc, time_or_none
 from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
-    KEY,
-    NAME,
+    MAX_KEY,
+    MAX_NAME,
     UNLIMITED,
     GroupingWarning,
     Node,
@@ -71,7 +71,7 @@ def identity(value: KubeObject) -> dict[str, Any]:
 
 def _reference(name: str) -> str:
     """Return the name of another object, cut to the length of its column; valid names fit."""
-    return name.replace("\x00", "\ufffd")[:NAME]
+    return name.replace("\x00", "\ufffd")[:MAX_NAME]
 
 
 def queue_row(queue: QueueView) -> Queue:
@@ -222,7 +222,7 @@ def pod_row(pod: PodObject) -> Pod:
         name=meta.name,
         **identity(pod),
         group=f"{meta.namespace}/{_reference(group_name)}" if group_name else "",
-        scheduler=spec.scheduler_name[:NAME],
+        scheduler=spec.scheduler_name[:MAX_NAME],
         queue=_reference(meta.labels.get(keys.QUEUE, "")),
         skips_grouping=meta.annotations.get(keys.SKIP) == "true",
         node=spec.node_name,
@@ -254,7 +254,7 @@ def warning_row(event: EventObject) -> GroupingWarning:
     return GroupingWarning(
         key=event.key,
         **identity(event),
-        pod=f"{about.namespace}/{about.name}"[:KEY],
+        pod=f"{about.namespace}/{about.name}"[:MAX_KEY],
         message=event.message,
     )
 

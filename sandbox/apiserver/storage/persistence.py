@@ -1,9 +1,9 @@
-"""Objects on disk: a SQLite file, at most some tens of milliseconds behind the store.
+"""Keep the objects on disk, in a SQLite file that is some tens of milliseconds behind the store.
 
-Requests do not wait for a transaction. The journal holds the newest state of each changed key; a thread
+Requests do not wait for a transaction. `Persistence` collects the newest state of each changed object, and a thread
 writes all of them in one transaction every 50 ms, so that a burst of changes to one object costs one row.
-Changes that are not in the database yet are in the tail (tail.py), so a killed process loses no write that
-it has answered. `VERSION_GAP` prevents resourceVersions from being used twice after a kill.
+Changes that are not in the database yet are in a log file, the tail (tail.py), so a killed process loses no write
+that it has confirmed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sandbox.apiserver.storage.tail import Tail
 log = logging.getLogger(__name__)
 
 BATCH_INTERVAL_S = 0.05
+#: After a kill resourceVersions go on this far above the last saved one, so that none is used twice.
 VERSION_GAP = 10_000
 
 _SCHEMA = """
@@ -32,22 +33,30 @@ CREATE TABLE IF NOT EXISTS objects (
 CREATE TABLE IF NOT EXISTS counter (version INTEGER NOT NULL, clean INTEGER NOT NULL);
 """
 
+#: Storage key of the kind, namespace, name, version, JSON.
 Row = tuple[str, str, str, int, bytes]
+#: Storage key of the kind, namespace, name.
+RowKey = tuple[str, str, str]
 
 
 class HomeInUseError(Exception):
     """Another server uses the same home directory."""
 
 
-def _claim(path: Path) -> int:
-    """Lock a home directory; the system releases the lock when the process ends, even by a kill."""
+def _lock_home(path: Path) -> int:
+    """Lock a home directory and return the descriptor of its lock file.
+
+    The system releases the lock when the process ends, even by a kill.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        holder = os.read(descriptor, 32).decode() or "unknown"
+        holder_pid = os.read(descriptor, 32).decode() or "unknown"
         os.close(descriptor)
-        raise HomeInUseError(f"{path.parent} is in use by the sandbox with pid {holder}") from error
+        raise HomeInUseError(
+            f"{path.parent} is in use by the sandbox with pid {holder_pid}"
+        ) from error
     os.truncate(descriptor, 0)
     os.write(descriptor, str(os.getpid()).encode())
     return descriptor
@@ -58,38 +67,43 @@ class Persistence:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._guard = _claim(path.with_suffix(".lock"))
+        self._home_lock = _lock_home(path.with_suffix(".lock"))
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, Key], Entry | None] = {}
         self._tail = Tail(path)
-        self._latest = 0
+        #: The last used version, as it is saved in the table `counter`.
+        self._last_version = 0
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="sandbox-journal", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="sandbox-persistence", daemon=True)
 
     def load(self) -> tuple[int, list[Row]]:
-        """Return the last used version and all saved objects, and mark the file as in use."""
+        """Return the last used version and all saved objects, and mark the database as not cleanly closed."""
         connection = self._connect()
         try:
             connection.executescript(_SCHEMA)
             counter = connection.execute("SELECT version, clean FROM counter").fetchone()
             self._take_over_tail(connection)
             rows = connection.execute("SELECT * FROM objects").fetchall()
+            # A new database has no counter: it starts at version 1 as if cleanly closed.
             version, clean = counter or (1, 1)
             version = max([version, *(row[3] for row in rows)])
             if not clean:
                 version += VERSION_GAP
-            self._latest = version
+            self._last_version = version
             self._save_counter(connection, clean=False)
             connection.commit()
+            # All changes in the files of the tail are in the database now.
             self._tail.forget(self._tail.close_batch())
         finally:
             connection.close()
         return version, rows
 
     def start(self) -> None:
+        """Start the thread that writes the changes."""
         self._thread.start()
 
     def record(self, storage: str, key: Key, entry: Entry | None) -> None:
+        """Note a change of an object, to be written with the next batch; None if the object was deleted."""
         with self._lock:
             self._pending[storage, key] = entry
             try:
@@ -98,10 +112,10 @@ class Persistence:
                 log.exception("could not append a change of %s to the tail of %s", key, self._path)
 
     def stop(self, version: int) -> None:
-        """Write what is pending and record that the file is complete up to `version`."""
+        """Write what is pending, and mark the database as cleanly closed at `version`, the last used one."""
         self._stopping.set()
         self._thread.join()
-        self._latest = version
+        self._last_version = version
         connection = self._connect()
         try:
             self._write(connection)
@@ -109,7 +123,7 @@ class Persistence:
             connection.commit()
         finally:
             connection.close()
-            os.close(self._guard)
+            os.close(self._home_lock)
 
     def _run(self) -> None:
         connection = self._connect()
@@ -122,46 +136,53 @@ class Persistence:
     def _write(self, connection: sqlite3.Connection) -> None:
         with self._lock:
             batch, self._pending = self._pending, {}
-            number = self._tail.close_batch()
+            batch_number = self._tail.close_batch()
         if not batch:
             return
-        puts: list[Row] = [
+        new_rows: list[Row] = [
             (storage, *key, entry.version, entry.raw)
             for (storage, key), entry in batch.items()
             if entry is not None
         ]
-        drops = [(storage, *key) for (storage, key), entry in batch.items() if entry is None]
+        deleted_keys = [(storage, *key) for (storage, key), entry in batch.items() if entry is None]
         try:
-            self._save(connection, puts, drops)
+            self._save(connection, new_rows, deleted_keys)
         except sqlite3.Error:
             # A full disk may get room again: try these changes again with the next batch.
             log.exception("could not save %d changes to %s, will retry", len(batch), self._path)
             with self._lock:
                 self._pending = {**batch, **self._pending}
         else:
-            self._tail.forget(number)
+            self._tail.forget(batch_number)
 
     def _take_over_tail(self, connection: sqlite3.Connection) -> None:
-        """Save the changes that a killed server had answered but not saved."""
-        newest = {change[:3]: change for change in self._tail.changes()}
-        puts = [(*key, c[3], c[4]) for key, c in newest.items() if c[4] is not None]
-        self._save(connection, puts, [key for key, c in newest.items() if c[4] is None])
+        """Save the changes that a killed server had confirmed but not saved."""
+        newest: dict[RowKey, tuple[int, bytes | None]] = {}
+        for storage, namespace, name, version, raw in self._tail.changes():
+            newest[storage, namespace, name] = (version, raw)
+        new_rows = [
+            (*key, version, raw) for key, (version, raw) in newest.items() if raw is not None
+        ]
+        deleted_keys = [key for key, (_, raw) in newest.items() if raw is None]
+        self._save(connection, new_rows, deleted_keys)
 
     def _save(
         self,
         connection: sqlite3.Connection,
-        puts: list[Row],
-        drops: list[tuple[str, str, str]],
+        new_rows: list[Row],
+        deleted_keys: list[RowKey],
     ) -> None:
         with connection:
-            connection.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", puts)
             connection.executemany(
-                "DELETE FROM objects WHERE storage = ? AND namespace = ? AND name = ?", drops
+                "INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?, ?)", new_rows
+            )
+            connection.executemany(
+                "DELETE FROM objects WHERE storage = ? AND namespace = ? AND name = ?", deleted_keys
             )
 
     def _save_counter(self, connection: sqlite3.Connection, *, clean: bool) -> None:
         connection.execute("DELETE FROM counter")
-        connection.execute("INSERT INTO counter VALUES (?, ?)", (self._latest, int(clean)))
+        connection.execute("INSERT INTO counter VALUES (?, ?)", (self._last_version, int(clean)))
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path)

@@ -47,7 +47,9 @@ class NodePlacementPlugin:
         concerns = None
         if FRAGMENTATION in (cpu, gpu):
             score = FragmentationScore(
-                session.state, cpu=cpu == FRAGMENTATION, gpu=gpu == FRAGMENTATION
+                session.state,
+                for_cpu_tasks=cpu == FRAGMENTATION,
+                for_gpu_tasks=gpu == FRAGMENTATION,
             )
             session.hooks.scores.append(score)
             concerns = score.concerns

@@ -1,7 +1,10 @@
-"""Cheap tests of a growing set of victims, before a trial is run with it.
+"""Cheap filters that reject a set of victims before a trial is run with it.
 
-Each filter follows the set as it grows, batch by batch. A set that passes once keeps passing, since more
-victims only free more. They are KAI's: node affinity, GPUs per topology domain, GPUs per node.
+The set grows batch by batch, and each filter follows it. A set that passes once keeps passing, since more
+victims only free more. The filters are those of KAI: node affinity, GPUs per topology domain, GPUs per node.
+
+In this module `room` has shape (nodes,): the GPUs of each node that are idle or being freed. A "slot" is room on
+one node for one task of a demand whose tasks request equally many whole GPUs.
 """
 
 from __future__ import annotations
@@ -17,6 +20,13 @@ from scheduler.core.session.hooks import NODE_AFFINITY
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
 from scheduler.core.solver.victims import Batch
+
+#: Float noise that sums of GPUs may carry.
+_NOISE = 1e-6
+#: (topology, label of the required level)
+_Level = tuple[str, str]
+#: level -> the domain of each node (-1 for none), and the number of domains
+_Domains = dict[_Level, tuple["np.ndarray[tuple[int], np.dtype[np.int64]]", int]]
 
 
 class GrowingFilter(Protocol):
@@ -75,75 +85,80 @@ def _idle_gpus_filter(demand: ProbeDemand, room: Floats) -> GrowingFilter:
 
 
 class UniformGpusFilter:
-    """For equal tasks with whole devices: there must be as many places as tasks."""
+    """For equal tasks with whole devices: there must be as many slots as tasks."""
 
     def __init__(self, demand: ProbeDemand, room: Floats) -> None:
-        self._gpus_per_task, self._wanted = demand.gpus_per_task, len(demand.tasks)
+        self._gpus_per_task, self._task_count = demand.gpus_per_task, len(demand.tasks)
         self._room = room
-        #: node of a victim -> its GPUs so far, and the places these make
-        self._on_node: dict[int, tuple[float, int]] = {}
-        enough = room[room >= self._gpus_per_task - 1e-6]
-        self._places = (
-            int(np.floor((enough + 1e-6) / self._gpus_per_task).sum()) if enough.size else 0
+        #: node of a victim -> its room with the victims so far, and the slots in it
+        self._room_and_slots: dict[int, tuple[float, int]] = {}
+        fitting_room = room[room >= self._gpus_per_task - _NOISE]
+        self._slots = (
+            int(np.floor((fitting_room + _NOISE) / self._gpus_per_task).sum())
+            if fitting_room.size
+            else 0
         )
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
-        """Count the places each victim adds on its node."""
+        """Count the slots that each victim adds on its node."""
         gpus_per_task = self._gpus_per_task
-        for node, freed in zip(nodes, gpus, strict=True):
-            if freed and node >= 0:
-                before = self._on_node.get(node)
-                if before is None:
+        for node, freed_gpus in zip(nodes, gpus, strict=True):
+            if freed_gpus and node >= 0:
+                room_and_slots = self._room_and_slots.get(node)
+                if room_and_slots is None:
                     room = float(self._room[node])
-                    before = (room, tasks_fitting(room, gpus_per_task))
-                total = before[0] + freed
-                places = tasks_fitting(total, gpus_per_task)
-                self._on_node[node] = (total, places)
-                self._places += places - before[1]
+                    slots_before = tasks_fitting(room, gpus_per_task)
+                else:
+                    room, slots_before = room_and_slots
+                room += freed_gpus
+                slots = tasks_fitting(room, gpus_per_task)
+                self._room_and_slots[node] = (room, slots)
+                self._slots += slots - slots_before
 
     def passes(self) -> bool:
-        """Return whether there are as many places as tasks."""
-        return self._places >= self._wanted
+        """Return whether there are as many slots as tasks."""
+        return self._slots >= self._task_count
 
 
 class LocalGpuBound:
-    """Whether the victims on one node, leaving alone, could free enough GPUs for a uniform demand.
+    """Decides whether a demand of equal tasks could fit if only the victims on one node are evicted.
 
     Nodes with shared devices, and those of pod groups on several nodes, are never ruled out.
     """
 
     def __init__(self, session: Session, demand: ProbeDemand, room: Floats) -> None:
-        self._gpus_per_task, self._wanted = demand.gpus_per_task, len(demand.tasks)
+        self._gpus_per_task, self._task_count = demand.gpus_per_task, len(demand.tasks)
         self._shared_gpus = session.state.nodes.shared_gpus
         self._room = room.tolist()
-        self._places_now = int(np.floor((np.maximum(room, 0) + 1e-6) / demand.gpus_per_task).sum())
-        self._freed: dict[int, float] = {}
-        #: pod group -> the node of its batches so far
-        self._home: dict[int, int] = {}
-        self._undecided: set[int] = set()
+        self._slots_now = int(np.floor((np.maximum(room, 0) + _NOISE) / demand.gpus_per_task).sum())
+        #: node -> the GPUs that its victims free
+        self._freed_gpus: dict[int, float] = {}
+        #: pod group -> the node of its first victim
+        self._first_node: dict[int, int] = {}
+        #: the nodes of pod groups with victims on several nodes
+        self._undecided_nodes: set[int] = set()
 
     @classmethod
     def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> LocalGpuBound | None:
-        """Return the bound, or None if the tasks are not alike in whole devices."""
+        """Return the bound, or None if the tasks do not request equally many whole devices."""
         return cls(session, demand, room) if demand.gpus_per_task else None
 
     def add(self, batch: Batch) -> None:
         """Add one more batch."""
-        home = self._home.setdefault(batch.pod_group, batch.nodes[0])
-        for node, freed in zip(batch.nodes, batch.gpus, strict=True):
-            self._freed[node] = self._freed.get(node, 0.0) + freed
-            if node != home:
-                self._undecided |= {node, home}
+        first_node = self._first_node.setdefault(batch.pod_group, batch.nodes[0])
+        for node, freed_gpus in zip(batch.nodes, batch.gpus, strict=True):
+            self._freed_gpus[node] = self._freed_gpus.get(node, 0.0) + freed_gpus
+            if node != first_node:
+                self._undecided_nodes |= {node, first_node}
 
     def may_fit(self, node: int) -> bool:
-        """Return whether the demand could fit if the victims on a node leave, and no others."""
-        if node in self._undecided or self._shared_gpus[node]:
+        """Return whether the demand could fit if the victims on a node are evicted, and no others."""
+        if node in self._undecided_nodes or self._shared_gpus[node]:
             return True
         room, gpus_per_task = self._room[node], self._gpus_per_task
-        more = tasks_fitting(room + self._freed.get(node, 0.0), gpus_per_task) - tasks_fitting(
-            room, gpus_per_task
-        )
-        return self._places_now + more >= self._wanted
+        slots = tasks_fitting(room + self._freed_gpus.get(node, 0.0), gpus_per_task)
+        added_slots = slots - tasks_fitting(room, gpus_per_task)
+        return self._slots_now + added_slots >= self._task_count
 
 
 class NodeGpusFilter:
@@ -155,9 +170,9 @@ class NodeGpusFilter:
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Add freed GPUs to their nodes."""
-        for node, freed in zip(nodes, gpus, strict=True):
+        for node, freed_gpus in zip(nodes, gpus, strict=True):
             if node >= 0:
-                self._room[node] += freed
+                self._room[node] += freed_gpus
 
     def passes(self) -> bool:
         """Return whether a greedy match finds a node for each task."""
@@ -168,68 +183,68 @@ class DomainGpusFilter:
     """For subgroups confined to one domain: the largest must fit into the domains with most GPUs."""
 
     def __init__(
-        self, requests: Mapping[tuple[str, str], list[float]], domains: _Domains, room: Floats
+        self, requests: Mapping[_Level, list[float]], domains: _Domains, room: Floats
     ) -> None:
-        self._requests = {key: sorted(gpus, reverse=True) for key, gpus in requests.items()}
+        self._requests = {level: sorted(gpus, reverse=True) for level, gpus in requests.items()}
         self._domains = domains
-        self._free = {
-            key: np.bincount(index[index >= 0], weights=room[index >= 0], minlength=count).astype(
-                np.float64
-            )
-            for key, (index, count) in domains.items()
+        #: level -> the room of each of its domains
+        self._room = {
+            level: np.bincount(
+                domain_of[domain_of >= 0], weights=room[domain_of >= 0], minlength=count
+            ).astype(np.float64)
+            for level, (domain_of, count) in domains.items()
         }
 
     @classmethod
     def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> DomainGpusFilter | None:
         """Return the filter, or None if no subgroup with members has a required level."""
-        requests: dict[tuple[str, str], list[float]] = {}
+        requests: dict[_Level, list[float]] = {}
         _collect_requests(session, demand, demand.view.root, requests)
         if not requests:
             return None
         inputs = session.state.nodes.inputs
         domains: _Domains = {}
-        for key in requests:
-            values = [node.labels.get(key[1], "") for node in inputs]
-            names = sorted(set(values) - {""})
-            number = {name: position for position, name in enumerate(names)}
-            domains[key] = (np.array([number.get(v, -1) for v in values]), len(names))
+        for level in requests:
+            _, label = level
+            label_values = [node.labels.get(label, "") for node in inputs]
+            names = sorted(set(label_values) - {""})
+            index_of = {name: index for index, name in enumerate(names)}
+            domain_of = np.array([index_of.get(value, -1) for value in label_values])
+            domains[level] = (domain_of, len(names))
         return cls(requests, domains, room)
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Add freed GPUs to the domains of their nodes."""
-        for key, (index, _) in self._domains.items():
-            free = self._free[key]
-            for node, freed in zip(nodes, gpus, strict=True):
-                if node >= 0 and index[node] >= 0:
-                    free[index[node]] += freed
+        for level, (domain_of, _) in self._domains.items():
+            room = self._room[level]
+            for node, freed_gpus in zip(nodes, gpus, strict=True):
+                if node >= 0 and domain_of[node] >= 0:
+                    room[domain_of[node]] += freed_gpus
 
     def passes(self) -> bool:
         """Return whether the subgroups of each level can be matched to its domains."""
-        return all(_greedy_match(gpus, self._free[key]) for key, gpus in self._requests.items())
-
-
-_Domains = dict[tuple[str, str], tuple["np.ndarray[tuple[int], np.dtype[np.int64]]", int]]
+        return all(_greedy_match(gpus, self._room[level]) for level, gpus in self._requests.items())
 
 
 def _collect_requests(
     session: Session,
     demand: ProbeDemand,
-    group: SubgroupNode,
-    requests: dict[tuple[str, str], list[float]],
+    subgroup: SubgroupNode,
+    requests: dict[_Level, list[float]],
 ) -> None:
-    if group.topology is not None and group.topology.required_level:
-        key = (group.topology.topology, group.topology.required_level)
-        requests.setdefault(key, []).append(_gpus_below(session, demand, group))
-    for member in group.members:
+    if subgroup.topology is not None and subgroup.topology.required_level:
+        level = (subgroup.topology.topology, subgroup.topology.required_level)
+        requests.setdefault(level, []).append(_gpus_below(session, demand, subgroup))
+    for member in subgroup.members:
         if isinstance(member, SubgroupNode):
             _collect_requests(session, demand, member, requests)
 
 
-def _gpus_below(session: Session, demand: ProbeDemand, group: SubgroupNode) -> float:
-    """Sum what all tasks below ask for, including those that run already."""
+def _gpus_below(session: Session, demand: ProbeDemand, subgroup: SubgroupNode) -> float:
+    """Return the GPUs that all tasks of a subgroup request, also those that run; tasks hidden by the probe do not count."""
     tasks, view = session.state.tasks, demand.view
     total = 0.0
-    for leaf in group.pod_sets():
+    for leaf in subgroup.pod_sets():
         for task in session.state.pod_groups.pod_sets.tasks[leaf.index]:
             if task not in view.hidden:
                 total += tasks.task_class[task].gpu_amount
@@ -240,40 +255,55 @@ class NodeAffinityFilter:
     """For tasks with node selectors or affinity: each needs an allowed node among the usable ones.
 
     Usable are the nodes with free GPUs (all nodes for CPU tasks) and those of victims.
+
+    Parameters
+    ----------
+    masks : per task class, which nodes its tasks may run on
     """
 
-    def __init__(self, masks: list[Floats], usable: set[int]) -> None:
-        self._masks = masks
-        self._unmet = [mask for mask in masks if not any(mask[node] for node in usable)]
+    def __init__(self, masks: list[Floats], usable_nodes: set[int]) -> None:
+        #: The masks of the task classes that have no usable node so far.
+        self._unmet_masks = [mask for mask in masks if not any(mask[node] for node in usable_nodes)]
 
     @classmethod
     def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> NodeAffinityFilter | None:
         """Return the filter, or None if no task selects its nodes."""
         tasks = session.state.tasks
-        classes = {
+        task_of_class = {
             tasks.task_class[task].index: task
             for task in demand.tasks
             if tasks.task_class[task].constraints.node_selector
             or tasks.task_class[task].constraints.node_affinity is not None
         }
-        affinity = next((f for f in session.hooks.filters if f.name == NODE_AFFINITY), None)
-        if not classes or affinity is None:
+        affinity = next(
+            (
+                node_filter
+                for node_filter in session.hooks.filters
+                if node_filter.name == NODE_AFFINITY
+            ),
+            None,
+        )
+        if not task_of_class or affinity is None:
             return None
-        masks = [affinity.mask(task, tasks.task_class[task]) for task in classes.values()]
+        masks = [affinity.mask(task, tasks.task_class[task]) for task in task_of_class.values()]
         if demand.wants_gpu:
-            usable = set(np.flatnonzero(room > 0).tolist())
+            usable_nodes = set(np.flatnonzero(room > 0).tolist())
         else:
-            usable = set(range(len(room)))
-        return cls([mask.astype(np.float64) for mask in masks], usable)
+            usable_nodes = set(range(len(room)))
+        return cls([mask.astype(np.float64) for mask in masks], usable_nodes)
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Add the nodes of victims to the usable ones."""
         del gpus
-        self._unmet = [m for m in self._unmet if not any(n >= 0 and m[n] for n in nodes)]
+        self._unmet_masks = [
+            mask
+            for mask in self._unmet_masks
+            if not any(node >= 0 and mask[node] for node in nodes)
+        ]
 
     def passes(self) -> bool:
         """Return whether every task has a node."""
-        return not self._unmet
+        return not self._unmet_masks
 
 
 def _greedy_match(requests: Sequence[float], room: Floats) -> bool:
@@ -290,8 +320,8 @@ def _greedy_match(requests: Sequence[float], room: Floats) -> bool:
     return True
 
 
-def _first_at_least(free: Iterable[float], need: float) -> int | None:
-    for position, gpus in enumerate(free):
-        if gpus + 1e-9 >= need:
+def _first_at_least(free: Iterable[float], gpus: float) -> int | None:
+    for position, free_gpus in enumerate(free):
+        if free_gpus + 1e-9 >= gpus:
             return position
     return None

@@ -1,11 +1,11 @@
 """Prefer the node where a task leaves the most GPUs that other tasks can use.
 
-This follows Fragmentation Gradient Descent (FGD, USENIX ATC 2023): the score of a node is how much less of
-its devices the typical mix can use once the task is there. As in FGD, memory does not matter, and
-small differences do not count: if they did, every node would be broken into for a tiny advantage. Of
-nodes that are as good, a task with GPU prefers one that keeps CPUs in proportion to its devices, then
-that with the fewest devices, then the first by name. So whole nodes with many devices
-stay free for the tasks that need these, and equal nodes are filled one after the other.
+This follows Fragmentation Gradient Descent (FGD, USENIX ATC 2023): the loss of a node is how much less of its
+devices the typical mix can use once the task is there, and a smaller loss gives a higher score. As in FGD, memory
+does not matter, and small differences do not count: if they did, tasks would be spread over many untouched nodes
+for tiny advantages. Of nodes with the same loss, a task with GPU prefers a node that keeps CPUs in proportion to
+its devices, then the node with the fewest devices, then the first by name. So whole nodes with many devices stay
+free for the tasks that need many, and equal nodes are filled one after the other.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from scheduler.core.session.nodeset import NodeSet
 
 #: Losses of usable devices are rounded to multiples of this.
 STEP_DEVICES = 0.05
-#: Score of one step. Free room now (1,000) counts for more than all devices of a node.
+#: What the score loses for each step. The bonus of a node where the task fits now (1,000) exceeds all losses.
 STEP_SCORE = 1.0
-#: A node is balanced if the part of its CPUs that stays free is at least this much of that of its devices.
+#: A node is balanced if its free part of CPUs, over its free part of devices, is at least this ratio afterwards.
 BALANCE = 0.8
 #: Score of a balanced node.
 BALANCE_SCORE = STEP_SCORE / 2
-#: Score that each device of a node takes away; all of them together are less than the scores above.
+#: What the score loses for each device of the node; so small that it only decides between equal scores.
 DEVICE_SCORE = STEP_SCORE / 256
-#: Float noise, which must decide nothing.
+#: Subtracted before comparisons, so that float noise decides none of them.
 _NOISE = 1e-6
 
 
 class FragmentationScore:
-    """Scores nodes by what the mix loses; keeps the scores per request for untouched nodes."""
+    """Scores nodes by what the typical mix loses; keeps the scores of each request until a node changes."""
 
     name = "fragmentation"
     scope = Scope.NODE
 
-    def __init__(self, state: ClusterState, *, cpu: bool, gpu: bool) -> None:
-        self._cpu_tasks, self._gpu_tasks = cpu, gpu
+    def __init__(self, state: ClusterState, *, for_cpu_tasks: bool, for_gpu_tasks: bool) -> None:
+        self._for_cpu_tasks, self._for_gpu_tasks = for_cpu_tasks, for_gpu_tasks
         self._devices = DeviceTable(state, UsableTable(typical_requests(state), len(state.nodes)))
         self._tie_break: Floats = -DEVICE_SCORE * state.nodes.allocatable[GPU_ROW]
-        #: (CPU, portion, GPU memory, devices) of a request -> its scores.
-        self._known: dict[tuple[float, float, int, int], _Scores] = {}
+        #: (CPU millicores, part of a device, GPU memory in MiB, devices) of a request -> its scores.
+        self._scores_by_request: dict[tuple[float, float, int, int], _Scores] = {}
 
     def concerns(self, task_class: TaskClass) -> bool:
-        """Return whether tasks are placed by this strategy; it knows no MIG slices and no claims."""
+        """Return whether this score applies to tasks; it never applies to tasks with MIG slices or device claims."""
         if not takes_plain_devices(task_class):
             return False
-        return self._cpu_tasks if task_class.is_cpu_only else self._gpu_tasks
+        return self._for_cpu_tasks if task_class.is_cpu_only else self._for_gpu_tasks
 
     def scores(self, task: int, task_class: TaskClass, nodes: NodeSet) -> Floats:
-        """Return the score of each node of a set; that of nodes without room means nothing."""
+        """Return the score of each node of a set; the score of a node without room has no meaning."""
         del task
         scores: Floats = self._scores_of(task_class).current()[nodes.indices]
         return scores
@@ -79,14 +79,16 @@ class FragmentationScore:
             request.gpu_memory_mib,
             device_count(task_class),
         )
-        scores = self._known.get(key)
+        scores = self._scores_by_request.get(key)
         if scores is None:
-            scores = self._known[key] = _Scores(self._devices, self._tie_break, task_class)
+            scores = self._scores_by_request[key] = _Scores(
+                self._devices, self._tie_break, task_class
+            )
         return scores
 
 
 class _Scores:
-    """The scores of all nodes for one request; only touched nodes are computed again, all at once."""
+    """The scores of all nodes for one request; they are computed again only for nodes that changed."""
 
     def __init__(self, devices: DeviceTable, tie_break: Floats, task_class: TaskClass) -> None:
         self._devices = devices
@@ -97,10 +99,10 @@ class _Scores:
         self._compute(np.arange(len(devices.nodes)))
 
     def current(self) -> Floats:
-        """Return the scores now; read-only."""
+        """Return the scores of all nodes as they are now; callers must not write to the array."""
         if self._cursor.is_behind():
-            changed = dict.fromkeys(self._cursor.read())
-            self._compute(np.fromiter(changed, dtype=np.int64, count=len(changed)))
+            changed_nodes = dict.fromkeys(self._cursor.read())
+            self._compute(np.fromiter(changed_nodes, dtype=np.int64, count=len(changed_nodes)))
         return self._scores
 
     def _compute(self, nodes: Ints) -> None:

@@ -108,7 +108,7 @@ def test_kept_scores_equal_those_computed_anew_when_nodes_fill() -> None:
     for task_class in classes.values():
         kept.scores(0, task_class, session.all_nodes)
     allocate(session)
-    anew = FragmentationScore(session.state, cpu=True, gpu=True)
+    anew = FragmentationScore(session.state, for_cpu_tasks=True, for_gpu_tasks=True)
     for task_class in classes.values():
         before = kept.scores(0, task_class, session.all_nodes).tolist()
         assert before == anew.scores(0, task_class, session.all_nodes).tolist()
