@@ -2,7 +2,7 @@ import { LIVE, type LiveText } from "../i18n/app.ts";
 import { span } from "../i18n/numbers.ts";
 import type { LiveStatus } from "../live/client.ts";
 
-export type LiveState = LiveText & { readonly tone: "good" | "warn" | "bad" | "calm" };
+export type LiveState = LiveText & { readonly tone: "good" | "warn" | "bad" | "neutral" };
 
 /** The server sends a heartbeat every 20 s, so a longer silence means that the data is old. */
 const SILENT_AFTER_MS = 30_000;
@@ -18,7 +18,7 @@ export function liveState(status: LiveStatus, nowMs: number): LiveState {
     case "refused":
       return { tone: "bad", ...LIVE.refused };
     case "connecting":
-      return { tone: "calm", ...LIVE.connecting };
+      return { tone: "neutral", ...LIVE.connecting };
     case "offline":
       return {
         tone: "bad",

@@ -34,10 +34,10 @@ export function DraftTray() {
         <Dialog title={DRAFT.discardTitle} size="md" onClose={close}>
           <p>{DRAFT.discardText(draft.queues)}</p>
           <DialogButtons
-            stay={DRAFT.keep}
-            go={DRAFT.discard}
-            onStay={close}
-            onGo={() => void discard().then(close)}
+            cancelText={DRAFT.keep}
+            confirmText={DRAFT.discard}
+            onCancel={close}
+            onConfirm={() => void discard().then(close)}
           />
         </Dialog>
       )}

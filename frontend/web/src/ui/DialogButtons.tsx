@@ -1,22 +1,28 @@
 import { Button, Group } from "@mantine/core";
 
 type Props = {
-  stay: string;
-  go: string;
+  cancelText: string;
+  confirmText: string;
   isDangerous?: boolean;
-  onStay: () => void;
-  onGo: () => void;
+  onCancel: () => void;
+  onConfirm: () => void;
 };
 
-/** The two buttons of a dialog that asks before it goes on; the harmless one has the focus. */
-export function DialogButtons({ stay, go, isDangerous = true, onStay, onGo }: Props) {
+/** Show the two buttons of a dialog that asks for confirmation; the button that cancels has the focus. */
+export function DialogButtons({
+  cancelText,
+  confirmText,
+  isDangerous = true,
+  onCancel,
+  onConfirm,
+}: Props) {
   return (
     <Group justify="flex-end" mt="md">
-      <Button variant="default" data-autofocus onClick={onStay}>
-        {stay}
+      <Button variant="default" data-autofocus onClick={onCancel}>
+        {cancelText}
       </Button>
-      <Button {...(isDangerous ? { color: "red.9" } : {})} onClick={onGo}>
-        {go}
+      <Button {...(isDangerous ? { color: "red.9" } : {})} onClick={onConfirm}>
+        {confirmText}
       </Button>
     </Group>
   );

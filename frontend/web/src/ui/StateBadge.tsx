@@ -11,32 +11,33 @@ import type { ComponentType } from "react";
 import { stateText } from "../i18n/reasons.ts";
 import styles from "./Badge.module.css";
 
-type Look = { icon: ComponentType<{ size: number }>; tone: string | undefined };
+type StateStyle = { icon: ComponentType<{ size: number }>; toneClass: string | undefined };
 
-const LOOKS: Readonly<Record<string, Look>> = {
-  running: { icon: IconPlayerPlayFilled, tone: styles.good },
-  partial: { icon: IconCircleDashed, tone: styles.accent },
-  binding: { icon: IconCircleDashed, tone: styles.accent },
-  pending: { icon: IconClock, tone: styles.warn },
-  gated: { icon: IconLock, tone: styles.warn },
-  finished: { icon: IconCheck, tone: styles.calm },
-  succeeded: { icon: IconCheck, tone: styles.calm },
-  terminating: { icon: IconX, tone: styles.calm },
-  failed: { icon: IconX, tone: styles.bad },
+const STATE_STYLES: Readonly<Record<string, StateStyle>> = {
+  running: { icon: IconPlayerPlayFilled, toneClass: styles.good },
+  partial: { icon: IconCircleDashed, toneClass: styles.accent },
+  binding: { icon: IconCircleDashed, toneClass: styles.accent },
+  pending: { icon: IconClock, toneClass: styles.warn },
+  gated: { icon: IconLock, toneClass: styles.warn },
+  finished: { icon: IconCheck, toneClass: styles.neutral },
+  succeeded: { icon: IconCheck, toneClass: styles.neutral },
+  terminating: { icon: IconX, toneClass: styles.neutral },
+  failed: { icon: IconX, toneClass: styles.bad },
 };
-const UNKNOWN_LOOK: Look = { icon: IconAlertTriangle, tone: styles.calm };
+const UNKNOWN_STATE_STYLE: StateStyle = { icon: IconAlertTriangle, toneClass: styles.neutral };
 
-/** Show a state as icon and text, because colour alone is not enough. */
+/** Show a state as icon and text: some people cannot distinguish the colours. */
 export function StateBadge({ state }: { state: string }) {
-  const { icon: Icon, tone } = LOOKS[state] ?? UNKNOWN_LOOK;
+  const { icon: Icon, toneClass } = STATE_STYLES[state] ?? UNKNOWN_STATE_STYLE;
   return (
-    <span className={`${styles.badge} ${tone}`}>
+    <span className={`${styles.badge} ${toneClass}`}>
       <Icon size={12} aria-hidden />
       {stateText(state)}
     </span>
   );
 }
 
+/** Show a short text on a colour; `tone` is a class of Badge.module.css. */
 export function Badge({ tone, children }: { tone: keyof typeof styles; children: string }) {
   return <span className={`${styles.badge} ${styles[tone]}`}>{children}</span>;
 }

@@ -1,8 +1,8 @@
 import { Button, CopyButton } from "@mantine/core";
 import { useYaml } from "../api/details.ts";
 import { YAML } from "../i18n/queue.ts";
-import { Answer } from "./Answer.tsx";
 import { Panel } from "./Panel.tsx";
+import { QueryResult } from "./QueryResult.tsx";
 import { ScrollRegion } from "./ScrollRegion.tsx";
 import styles from "./YamlView.module.css";
 
@@ -12,7 +12,7 @@ type Props = { path: string; file: string; title?: string };
 export function YamlView({ path, file, title }: Props) {
   const query = useYaml(path);
   return (
-    <Answer query={query} rows={12}>
+    <QueryResult query={query} rows={12}>
       {(text) => (
         <Panel
           title={title ?? YAML.title}
@@ -23,7 +23,7 @@ export function YamlView({ path, file, title }: Props) {
           <YamlText text={text} />
         </Panel>
       )}
-    </Answer>
+    </QueryResult>
   );
 }
 

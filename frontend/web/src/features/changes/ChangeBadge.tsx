@@ -2,8 +2,8 @@ import { CHANGE_STATES } from "../../i18n/changes.ts";
 import type { ChangeState } from "../../model/rows.ts";
 import { Badge } from "../../ui/StateBadge.tsx";
 
-const TONES: Record<ChangeState, "good" | "warn" | "bad" | "calm" | "accent"> = {
-  draft: "calm",
+const TONES: Record<ChangeState, "good" | "warn" | "bad" | "neutral" | "accent"> = {
+  draft: "neutral",
   requested: "warn",
   approved: "accent",
   rejected: "bad",

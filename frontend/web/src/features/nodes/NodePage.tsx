@@ -5,12 +5,12 @@ import { cores, gibibytes, gigabytes, gpus, modelName } from "../../i18n/numbers
 import { allocatedOf, NONE } from "../../i18n/ui.ts";
 import { useSingle } from "../../live/react.tsx";
 import type { Device, Node, NodePod } from "../../model/rows.ts";
-import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { Badge, StateBadge } from "../../ui/StateBadge.tsx";
@@ -20,20 +20,20 @@ import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
 import { YamlView } from "../../ui/YamlView.tsx";
 import styles from "./Nodes.module.css";
 
-/** One node: its GPUs with who holds them, its pods, taints and labels. */
+/** Show one node: its GPUs and the pods that hold them, all its pods, its taints and labels. */
 export function NodePage() {
   const { name = "", tab = "summary" } = useParams();
-  const { row: node, loaded, problem } = useSingle(`node:${name}`);
-  const all = <Link to="/nodes">{NODE_PAGE.all}</Link>;
+  const { row: node, loaded: isLoaded, problem } = useSingle(`node:${name}`);
+  const allNodesLink = <Link to="/nodes">{NODE_PAGE.all}</Link>;
   if (problem !== null && problem.status !== 404) {
     return <Failure title={problem.title} detail={problem.detail} />;
   }
   if (node === undefined) {
     return (
-      <Page title={name} note={all}>
-        {loaded || problem !== null ? (
+      <Page title={name} note={allNodesLink}>
+        {isLoaded || problem !== null ? (
           <Empty title={NODE_PAGE.missingTitle}>
-            <RichText text={NODE_PAGE.missing} parts={{ link: all }} />
+            <RichText text={NODE_PAGE.missing} parts={{ link: allNodesLink }} />
           </Empty>
         ) : (
           <Loading rows={10} />
@@ -47,7 +47,7 @@ export function NodePage() {
     { key: "yaml", name: NODE_PAGE.tabs.yaml, to: `${path}/yaml` },
   ];
   return (
-    <Page title={name} note={all}>
+    <Page title={name} note={allNodesLink}>
       <TabNav name={NODE_PAGE.tabList} tabs={tabs} active={tab} />
       {tab === "yaml" ? (
         <YamlView path={`${path}/yaml`} file={`${name}.yaml`} />
@@ -70,13 +70,13 @@ function Summary({ node }: { node: Node }) {
         <Fact name={NODE_PAGE.model}>{node.model === "" ? NONE : modelName(node.model)}</Fact>
         <Fact name={NODE_PAGE.gpus}>{allocatedOf(node.gpuAllocated, node.gpuTotal)}</Fact>
         {node.gpuMemoryBytes > 0 && (
-          <Fact name={NODE_PAGE.memory}>{gibibytes(node.gpuMemoryBytes)}</Fact>
+          <Fact name={NODE_PAGE.gpuMemory}>{gibibytes(node.gpuMemoryBytes)}</Fact>
         )}
         <Fact name={NODE_PAGE.cpu}>
           {NODE_PAGE.cpuText(node.cpu.allocated, node.cpu.allocatable)}
         </Fact>
-        <Fact name={NODE_PAGE.ram}>
-          {NODE_PAGE.ramText(node.memory.allocated, node.memory.allocatable)}
+        <Fact name={NODE_PAGE.memory}>
+          {NODE_PAGE.memoryText(node.memory.allocated, node.memory.allocatable)}
         </Fact>
         <Fact name={NODE_PAGE.pool}>{node.pool || NONE}</Fact>
         <Fact name={NODE_PAGE.zone}>{node.zone || NONE}</Fact>
@@ -135,7 +135,7 @@ function Pods({ node }: { node: string }) {
   const query = useNodePods(node);
   return (
     <Panel title={NODE_PAGE.pods} flush>
-      <Answer query={query}>
+      <QueryResult query={query}>
         {({ items }) =>
           items.length === 0 ? (
             <Empty title={NODE_PAGE.noPods}>{NODE_PAGE.noPodsText}</Empty>
@@ -147,7 +147,7 @@ function Pods({ node }: { node: string }) {
             </DataTable>
           )
         }
-      </Answer>
+      </QueryResult>
     </Panel>
   );
 }
@@ -176,7 +176,7 @@ function Labels({ node }: { node: string }) {
   const query = useNodeDetail(node);
   return (
     <Panel title={NODE_PAGE.labels}>
-      <Answer query={query} rows={3}>
+      <QueryResult query={query} rows={3}>
         {({ labels }) => {
           const entries = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
           if (entries.length === 0) return <Empty title={NODE_PAGE.noLabels} />;
@@ -190,7 +190,7 @@ function Labels({ node }: { node: string }) {
             </ul>
           );
         }}
-      </Answer>
+      </QueryResult>
     </Panel>
   );
 }

@@ -11,21 +11,22 @@ import { RestingNodes } from "./RestingNodes.tsx";
 
 vi.setConfig({ testTimeout: 30_000 });
 
-let posted: string[];
+let postedPaths: string[];
 
 beforeEach(() => {
-  posted = [];
+  postedPaths = [];
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const path = url.replace("/api/v1", "");
-    if (init.method === "POST") posted.push(path);
+    if (init.method === "POST") postedPaths.push(path);
     return Response.json(path === "/me" ? adminMe() : { name: "n0", workloads: ["team/a"] });
   });
 });
 afterEach(() => vi.unstubAllGlobals());
 
-function show(seconds: number) {
-  const until = new Date(Date.now() + seconds * 1_000).toISOString();
-  const rest = { until, pods: ["team/a-0", "team/b-0", "team/c-0"] };
+/** Render a node whose rest ends in some seconds, and one that does not rest; return the end of the rest. */
+function renderNodes(restSeconds: number) {
+  const restEnd = new Date(Date.now() + restSeconds * 1_000).toISOString();
+  const rest = { until: restEnd, pods: ["team/a-0", "team/b-0", "team/c-0"] };
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>
@@ -35,20 +36,20 @@ function show(seconds: number) {
       </QueryClientProvider>
     </MantineProvider>,
   );
-  return until;
+  return restEnd;
 }
 
 it("names the node that rests, until when, and lets its pods be tried again", async () => {
-  const until = show(50);
-  expect(screen.getByText(RESTING.node("n0", until, 3))).toBeTruthy();
+  const restEnd = renderNodes(50);
+  expect(screen.getByText(RESTING.node("n0", restEnd, 3))).toBeTruthy();
   const button = screen.getByRole("button", { name: RESTING.buttonLabel("n0") });
   await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("false"));
   fireEvent.click(button);
   fireEvent.click(await screen.findByRole("button", { name: RESTING.submit }));
-  await waitFor(() => expect(posted).toEqual(["/nodes/n0/retry-bind"]));
+  await waitFor(() => expect(postedPaths).toEqual(["/nodes/n0/retry-bind"]));
 });
 
 it("shows nothing once the time is over", () => {
-  show(-1);
+  renderNodes(-1);
   expect(screen.queryByRole("list")).toBeNull();
 });

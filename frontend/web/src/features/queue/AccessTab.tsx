@@ -2,9 +2,9 @@ import { Link } from "react-router";
 import { useQueueAccess } from "../../api/details.ts";
 import { useMe } from "../../api/useMe.ts";
 import { ACCESS } from "../../i18n/queue.ts";
-import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 
 /** Who may edit the queue, and by which role. */
@@ -12,7 +12,7 @@ export function AccessTab({ name }: { name: string }) {
   const query = useQueueAccess(name);
   const me = useMe();
   return (
-    <Answer query={query}>
+    <QueryResult query={query}>
       {({ items }) => (
         <Panel
           title={ACCESS.title}
@@ -34,6 +34,6 @@ export function AccessTab({ name }: { name: string }) {
           </DataTable>
         </Panel>
       )}
-    </Answer>
+    </QueryResult>
   );
 }

@@ -5,9 +5,9 @@ import { count } from "../../i18n/numbers.ts";
 import { HISTORY, SERIES_CHART } from "../../i18n/usage.ts";
 import type { QueueHistory } from "../../model/rows.ts";
 import { numbersOf } from "../../model/series.ts";
-import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
 import { Empty } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -21,7 +21,7 @@ export function HistoryTab({ name }: { name: string }) {
   const range = readRange(search.get("range"), DEFAULT);
   const history = useQueueHistory(name, range);
   return (
-    <Answer query={history} rows={10}>
+    <QueryResult query={history} rows={10}>
       {(data) => (
         <>
           <Panel
@@ -42,7 +42,7 @@ export function HistoryTab({ name }: { name: string }) {
           </Panel>
         </>
       )}
-    </Answer>
+    </QueryResult>
   );
 }
 

@@ -6,9 +6,9 @@ import { QUEUES } from "../../i18n/queues.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { type Queue, RESOURCES, type Resource, type ResourceShare } from "../../model/rows.ts";
 import { waterfall } from "../../model/shares.ts";
-import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { Term } from "../../ui/Term.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -20,7 +20,7 @@ export function ShareTab({ queue }: { queue: Queue }) {
   const [search, changeSearch] = useSearch();
   const resource = RESOURCES.find((each) => each === search.get("resource")) ?? "gpu";
   return (
-    <Answer query={query} rows={10}>
+    <QueryResult query={query} rows={10}>
       {({ resources, parent }) => {
         const share = resources[resource];
         return (
@@ -66,7 +66,7 @@ export function ShareTab({ queue }: { queue: Queue }) {
           </>
         );
       }}
-    </Answer>
+    </QueryResult>
   );
 }
 

@@ -16,26 +16,27 @@ import { Empty, Loading } from "../../ui/States.tsx";
 import { NewTokenDialog } from "./NewTokenDialog.tsx";
 import styles from "./Settings.module.css";
 
-const KEY = ["tokens"];
+const TOKENS_QUERY_KEY = ["tokens"];
 
+/** List the tokens (for an admin those of all users), with a dialog to create one and one to revoke one. */
 export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
-  const queries = useQueryClient();
+  const queryClient = useQueryClient();
   const [isCreating, setCreating] = useState(false);
-  const [created, setCreated] = useState<TokenCreated | null>(null);
-  const [revoking, setRevoking] = useState<Token | null>(null);
+  const [newToken, setNewToken] = useState<TokenCreated | null>(null);
+  const [tokenToRevoke, setTokenToRevoke] = useState<Token | null>(null);
   const { data, error } = useQuery({
-    queryKey: KEY,
+    queryKey: TOKENS_QUERY_KEY,
     queryFn: ({ signal }) => listTokens(isAdmin, signal),
   });
-  const reload = () => void queries.invalidateQueries({ queryKey: KEY });
+  const reload = () => void queryClient.invalidateQueries({ queryKey: TOKENS_QUERY_KEY });
   const revocation = useMutation({
     mutationFn: ({ id }: Token) => deleteToken(id),
     onSuccess: (_, { name }) => {
       reportDone(TOKENS.revoked, name);
       reload();
     },
-    onError: (cause) => reportFailure(REFUSED, cause.message),
-    onSettled: () => setRevoking(null),
+    onError: (problem) => reportFailure(REFUSED, problem.message),
+    onSettled: () => setTokenToRevoke(null),
   });
   return (
     <Panel
@@ -72,7 +73,7 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
                   size="compact-sm"
                   variant="default"
                   aria-label={TOKENS.revokeOf(token.name)}
-                  onClick={() => setRevoking(token)}
+                  onClick={() => setTokenToRevoke(token)}
                 >
                   {TOKENS.revoke}
                 </Button>
@@ -85,25 +86,25 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
         <NewTokenDialog
           onCreated={(token) => {
             setCreating(false);
-            setCreated(token);
+            setNewToken(token);
             reload();
           }}
           onClose={() => setCreating(false)}
         />
       )}
-      {created !== null && <CreatedDialog token={created} onClose={() => setCreated(null)} />}
-      {revoking !== null && (
+      {newToken !== null && <CreatedDialog token={newToken} onClose={() => setNewToken(null)} />}
+      {tokenToRevoke !== null && (
         <Dialog
-          title={TOKENS.revokeTitle(revoking.name)}
+          title={TOKENS.revokeTitle(tokenToRevoke.name)}
           size="md"
-          onClose={() => setRevoking(null)}
+          onClose={() => setTokenToRevoke(null)}
         >
           <p>{TOKENS.revokeText}</p>
           <DialogButtons
-            stay={TOKENS.keep}
-            go={TOKENS.revoke}
-            onStay={() => setRevoking(null)}
-            onGo={() => revocation.mutate(revoking)}
+            cancelText={TOKENS.keep}
+            confirmText={TOKENS.revoke}
+            onCancel={() => setTokenToRevoke(null)}
+            onConfirm={() => revocation.mutate(tokenToRevoke)}
           />
         </Dialog>
       )}
@@ -111,7 +112,7 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
   );
 }
 
-/** Shows the secret of a new token, this once. */
+/** Show the secret of a new token; the API never returns it again. */
 function CreatedDialog({ token, onClose }: { token: TokenCreated; onClose: () => void }) {
   const [isCopied, setCopied] = useState(false);
   return (

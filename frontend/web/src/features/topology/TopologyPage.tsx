@@ -6,10 +6,10 @@ import { gpus } from "../../i18n/numbers.ts";
 import { TOPOLOGY } from "../../i18n/topology.ts";
 import { NONE } from "../../i18n/ui.ts";
 import type { Topology } from "../../model/rows.ts";
-import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { Empty } from "../../ui/States.tsx";
 import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
@@ -51,9 +51,12 @@ export function TopologyPage() {
       {list.data !== undefined && shown === "" ? (
         <Empty title={TOPOLOGY.noneTitle}>{TOPOLOGY.none}</Empty>
       ) : (
-        <Answer query={shown === "" ? { data: undefined, error: list.error } : query} rows={10}>
+        <QueryResult
+          query={shown === "" ? { data: undefined, error: list.error } : query}
+          rows={10}
+        >
           {(topology) => <Content topology={topology} />}
-        </Answer>
+        </QueryResult>
       )}
     </Page>
   );

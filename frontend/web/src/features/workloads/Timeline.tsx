@@ -6,9 +6,9 @@ import { ruleName } from "../../i18n/scheduler.ts";
 import { TIMELINE } from "../../i18n/workloads.ts";
 import type { WorkloadDetail } from "../../model/rows.ts";
 import { type Moment, timelineOf } from "../../model/timeline.ts";
-import { Answer } from "../../ui/Answer.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { usePages } from "../../ui/usePages.ts";
 import styles from "./Workloads.module.css";
 
@@ -26,7 +26,7 @@ export function Timeline({ workload }: { workload: WorkloadDetail }) {
   );
   return (
     <Panel title={TIMELINE.title} note={TIMELINE.note} flush>
-      <Answer query={events}>
+      <QueryResult query={events}>
         {({ items }) => (
           <DataTable name={TIMELINE.title} columns={TIMELINE.columns}>
             {timelineOf(workload, evictions.rows ?? [], items).map((moment) => (
@@ -34,7 +34,7 @@ export function Timeline({ workload }: { workload: WorkloadDetail }) {
             ))}
           </DataTable>
         )}
-      </Answer>
+      </QueryResult>
     </Panel>
   );
 }

@@ -56,11 +56,11 @@ export function ConflictDialog({ conflict, onResolve, onClose }: Props) {
         </tbody>
       </table>
       <DialogButtons
-        stay={CONFLICT.keepEditing}
-        go={CONFLICT.save}
+        cancelText={CONFLICT.keepEditing}
+        confirmText={CONFLICT.save}
         isDangerous={false}
-        onStay={onClose}
-        onGo={resolve}
+        onCancel={onClose}
+        onConfirm={resolve}
       />
     </Dialog>
   );

@@ -19,10 +19,10 @@ export function EvictionDialog({ result, onConfirm, onClose }: Props) {
         <PreviewPanel preview={result.preview} />
       )}
       <DialogButtons
-        stay={PREVIEW.back}
-        go={isKnown ? PREVIEW.confirm : PREVIEW.confirmWithout}
-        onStay={onClose}
-        onGo={onConfirm}
+        cancelText={PREVIEW.back}
+        confirmText={isKnown ? PREVIEW.confirm : PREVIEW.confirmWithout}
+        onCancel={onClose}
+        onConfirm={onConfirm}
       />
     </Dialog>
   );

@@ -78,10 +78,10 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
         <Dialog title={FORM.discard} onClose={() => setLeaving(false)} size="md">
           <p>{FORM.discardText}</p>
           <DialogButtons
-            stay={FORM.discardNo}
-            go={FORM.discardYes}
-            onStay={() => setLeaving(false)}
-            onGo={leave}
+            cancelText={FORM.discardNo}
+            confirmText={FORM.discardYes}
+            onCancel={() => setLeaving(false)}
+            onConfirm={leave}
           />
         </Dialog>
       )}

@@ -14,8 +14,8 @@ type Props<T> = {
   children: (data: T) => ReactNode;
 };
 
-/** The content of an answer of the API; until it arrives, placeholders, or why there is none. */
-export function Answer<T>({ query, rows = 6, children }: Props<T>) {
+/** Show the result of a query; until it arrives show placeholders, or why it failed. */
+export function QueryResult<T>({ query, rows = 6, children }: Props<T>) {
   const { data, error, refetch } = query;
   if (data !== undefined) return children(data);
   if (error === null) return <Loading rows={rows} />;
