@@ -33,7 +33,7 @@ class SessionRecord(models.Model):
     """The record of one cycle, listed as a session in REST: how long it took and what it decided.
 
     `actions` is a list of `{"name": "allocate", "ms": 1.2, ...}` in the order in which they ran; `decisions` has the
-    first entries of `scheduler.loop.decided`, and `decided` counts all.
+    first entries of `scheduler.loop.workload_decisions`, and `decided` counts all.
     """
 
     shard = models.CharField(max_length=MAX_NAME)

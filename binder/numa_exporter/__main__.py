@@ -99,7 +99,7 @@ def parser_of(environment: Mapping[str, str]) -> argparse.ArgumentParser:
     parser.add_argument("--node-name", default=environment.get("NODE_NAME", ""))
     parser.add_argument("--podresources-socket", type=Path, default=socket)
     parser.add_argument("--sysfs-root", type=Path, default=Path("/sys"))
-    parser.add_argument("--poll-interval", type=_some_seconds, default=1.0)
+    parser.add_argument("--poll-interval", type=_positive_seconds, default=1.0)
     parser.add_argument("--drift-resync-interval", type=_seconds, default=60.0, help="0: never")
     return parser
 
@@ -114,7 +114,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _some_seconds(text: str) -> float:
+def _positive_seconds(text: str) -> float:
     seconds = _seconds(text)
     if not seconds:
         raise argparse.ArgumentTypeError(f"expected more than 0, got {text}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import field
 
+from kube.keys import POD_GROUP
 from kube.objects.meta import Condition, KubeObject, KubeStruct, LabelSelector, ObjectMeta
 
 Quantity = str | int | float
@@ -245,3 +246,9 @@ class Pod(KubeObject, frozen=True, kw_only=True):
     @property
     def is_finished(self) -> bool:
         return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def pod_group_key(self) -> str:
+        """Return namespace/name of the pod group that the pod names, or "" if it names none."""
+        name = self.metadata.annotations.get(POD_GROUP, "")
+        return f"{self.metadata.namespace}/{name}" if name else ""

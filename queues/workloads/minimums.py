@@ -13,14 +13,14 @@ from kube.objects.podgroup import PodGroup, SubGroup
 
 
 def minimum_pods(group: PodGroup, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods, of those given, that belong to the minimum of their group, the oldest first."""
+    """Return those of the pods that belong to the minimum of their group, the oldest first."""
     ordered = sorted(pods, key=lambda pod: (pod.metadata.created, pod.metadata.name))
     spec = group.spec
     if not spec.sub_groups:
         return ordered[: 1 if spec.min_member is None else spec.min_member]
     children: dict[str, list[SubGroup]] = {}
-    for item in spec.sub_groups:
-        children.setdefault(item.parent.lower(), []).append(item)
+    for sub_group in spec.sub_groups:
+        children.setdefault(sub_group.parent.lower(), []).append(sub_group)
     of_leaf: dict[str, list[Pod]] = {}
     for pod in ordered:
         of_leaf.setdefault(pod.metadata.labels.get(SUB_GROUP, ""), []).append(pod)
@@ -36,8 +36,8 @@ class _Tree:
     def minimum(self, name: str, required: int | None) -> list[Pod]:
         """Return the pods of the required members of a subgroup; the most complete members come first."""
         members = sorted(self._children.get(name, ()), key=self._key)
-        kept: Sequence[SubGroup] = members if required is None else members[:required]
-        return [pod for member in kept for pod in self._pods(member)]
+        needed: Sequence[SubGroup] = members if required is None else members[:required]
+        return [pod for member in needed for pod in self._pods(member)]
 
     def _pods(self, member: SubGroup) -> list[Pod]:
         if member.name in self._children:
@@ -45,7 +45,7 @@ class _Tree:
         return self._of_leaf.get(member.name, [])[: member.min_member or 0]
 
     def _key(self, member: SubGroup) -> tuple[bool, float, str]:
-        """Satisfied members first, then those least above their minimum, as the scheduler keeps them."""
+        """Return the sort key: satisfied members first, then those least above their minimum, as the scheduler keeps them."""
         count, threshold = self._count(member), self._threshold(member)
         return (count < threshold, count / threshold if threshold else count + 1e9, member.name)
 
@@ -53,7 +53,7 @@ class _Tree:
         inner = self._children.get(member.name)
         if inner is None:
             return len(self._of_leaf.get(member.name, ()))
-        return sum(self._count(each) >= self._threshold(each) for each in inner)
+        return sum(self._count(child) >= self._threshold(child) for child in inner)
 
     def _threshold(self, member: SubGroup) -> int:
         inner = self._children.get(member.name)

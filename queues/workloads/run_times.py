@@ -57,7 +57,7 @@ def _seconds(text: str | None) -> float | None:
 def inherited(
     queue: str, parent_of: Mapping[str, str], stated: Mapping[str, StatedRunTime]
 ) -> StatedRunTime:
-    """Return what holds in a queue: of each of both the nearest value upward.
+    """Return what holds in a queue: its own maximum and delay, else those of the nearest queue above that states them.
 
     Parameters
     ----------
@@ -68,9 +68,9 @@ def inherited(
     visited: set[str] = set()
     while queue and queue not in visited:
         visited.add(queue)
-        own = stated.get(queue, NOTHING_STATED)
-        maximum_s = own.maximum_s if maximum_s is None else maximum_s
-        delay_s = own.delay_s if delay_s is None else delay_s
+        run_time = stated.get(queue, NOTHING_STATED)
+        maximum_s = run_time.maximum_s if maximum_s is None else maximum_s
+        delay_s = run_time.delay_s if delay_s is None else delay_s
         queue = parent_of.get(queue, "")
     return StatedRunTime(maximum_s=maximum_s, delay_s=delay_s)
 

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from kube.keys import POD_GROUP, RUN_DEADLINE
+from kube.keys import RUN_DEADLINE
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.values.times import format_time
 from queues.workloads.holds import BY_MAX_RUN_TIME, Hold, annotations_of_hold, hold_of
-from queues.workloads.run_times import (
-    RunTimeLimit,
-)
+from queues.workloads.run_times import RunTimeLimit
 from scheduler.load.build import Snapshot
 from scheduler.load.run_times import limits_of, start_of_run
 from scheduler.settings.params import ShardParams
@@ -111,9 +109,8 @@ def _running_pods(
     """Return the pods on nodes that are not on their way out, by key of their pod group."""
     running: dict[str, list[Pod]] = {}
     for pod in snapshot.pods.values():
-        meta = pod.metadata
-        key = f"{meta.namespace}/{meta.annotations.get(POD_GROUP, '')}"
-        is_running = pod.spec.node_name and not pod.is_finished and meta.deletion_timestamp is None
+        key, is_deleted = pod.pod_group_key, pod.metadata.deletion_timestamp is not None
+        is_running = pod.spec.node_name and not pod.is_finished and not is_deleted
         if is_running and key in limits:
             running.setdefault(key, []).append(pod)
     return running

@@ -34,7 +34,7 @@ def run_cycle(
     clock: Clock = no_clock,
     should_stop: Callable[[], bool] = run_to_the_end,
     gpu_group_seed: UUID = NO_SEED,
-    kept: KeptState | None = None,
+    kept_state: KeptState | None = None,
     after_open: Callable[[Session], None] = lambda _: None,
     before_action: BeforeAction = lambda _: True,
     after_action: AfterAction = lambda _: None,
@@ -48,7 +48,7 @@ def run_cycle(
     clock : monotonic seconds, for budgets and reports; the default never advances
     should_stop : called between the trials of a search for victims; True ends the search
     gpu_group_seed : from which the ids of newly shared devices are made; another one for each cycle
-    kept : the state of the last cycle's beginning, brought up to date in place of a new one
+    kept_state : the state of the last cycle's beginning, brought up to date in place of a new one
     after_open : called with the session once its plugins are open
     before_action, after_action : called around each action; see their types
 
@@ -62,7 +62,7 @@ def run_cycle(
         clock=clock,
         should_stop=should_stop,
         gpu_group_seed=gpu_group_seed,
-        kept=kept,
+        kept_state=kept_state,
     )
     after_open(session)
     placer = Placer(session)
@@ -81,10 +81,10 @@ def open_session(
     clock: Clock = no_clock,
     should_stop: Callable[[], bool] = run_to_the_end,
     gpu_group_seed: UUID = NO_SEED,
-    kept: KeptState | None = None,
+    kept_state: KeptState | None = None,
 ) -> Session:
     """Build the state from a snapshot, or bring the kept one up to date, and open the plugins on it."""
-    build = build_state if kept is None else kept.open
+    build = build_state if kept_state is None else kept_state.open
     state = build(cluster, full_hierarchy=config.full_hierarchy_fairness)
     session = Session(state, config, clock, should_stop, gpu_group_seed)
     for plugin_config in config.plugins:

@@ -151,19 +151,20 @@ class CauseFinder:
         if reservations is None:
             return None
         name = self._session.state.pod_groups.name
-        own = reservations.reservation_of(group)
-        if own is not None:
+        reservation = reservations.reservation_of(group)
+        if reservation is not None:
             awaited = first_few(
-                [name(other) for other in reversed(own.awaited_pod_groups)], MAX_NAMES
+                [name(pod_group) for pod_group in reversed(reservation.awaited_pod_groups)],
+                MAX_NAMES,
             )
-            text = f"It will start by {self._time(own.starts_by)} at the latest, when workloads end that declared their run time"
+            text = f"It will start by {self._time(reservation.starts_by)} at the latest, when workloads end that declared their run time"
             return Cause(reasons.START_EXPECTED, f"{text}: {awaited}" if awaited else text)
         if group not in reservations.blocked_pod_groups:
             return None
-        others = first_few([name(entry.pod_group) for entry in reservations.entries], MAX_NAMES)
+        ahead = first_few([name(entry.pod_group) for entry in reservations.entries], MAX_NAMES)
         return Cause(
             reasons.ROOM_KEPT,
-            f"Free room is kept for workloads ahead of it: {others}. A workload may use it that has to end "
+            f"Free room is kept for workloads ahead of it: {ahead}. A workload may use it that has to end "
             f"before {self._time(reservations.entries[0].starts_by)} by its {MAX_RUN_TIME}",
         )
 

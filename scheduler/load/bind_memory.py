@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from kube.keys import BIND_FAILURES, BINDS_RESET_AT, POD_GROUP
+from kube.keys import BIND_FAILURES, BINDS_RESET_AT
 from kube.objects.bindrequest import OUTDATED, SCALING_UP, BindRequest
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
@@ -97,8 +97,7 @@ def bind_memory(
 
 
 def _is_reset(failures: BindFailures, pod: Pod, groups: Mapping[str, PodGroup], now: float) -> bool:
-    meta = pod.metadata
-    group = groups.get(f"{meta.namespace}/{meta.annotations.get(POD_GROUP, '')}")
+    group = groups.get(pod.pod_group_key)
     reset_at = time_or_none(group.metadata.annotations.get(BINDS_RESET_AT)) if group else None
     return reset_at is not None and failures.last <= reset_at.timestamp() <= now + 1
 

@@ -246,7 +246,7 @@ class SnapshotBuilder:
         queues = view.of(QUEUES, Queue)
         owns = self.params.owns
         return self._own_queues.get(
-            lambda: {key: item for key, item in queues.items() if owns(item.metadata.labels)},
+            lambda: {key: queue for key, queue in queues.items() if owns(queue.metadata.labels)},
             queues,
         )
 
@@ -286,7 +286,7 @@ class SnapshotBuilder:
     def _device_inputs(self, view: StoreView) -> DeviceInputs:
         classes = view.of(DEVICE_CLASSES, DeviceClass)
         published = view.of(RESOURCE_SLICES, ResourceSlice)
-        claimed = view.of(RESOURCE_CLAIMS, ResourceClaim)
+        device_claims = view.of(RESOURCE_CLAIMS, ResourceClaim)
         rules = view.of(DEVICE_TAINT_RULES, DeviceTaintRule)
         is_served = RESOURCE_CLAIMS in view.kinds and RESOURCE_CLAIMS not in view.absent
 
@@ -294,26 +294,26 @@ class SnapshotBuilder:
             devices = claims.device_inputs(
                 [classes[name] for name in sorted(classes)],
                 [published[name] for name in sorted(published)],
-                [claimed[name] for name in sorted(claimed)],
+                [device_claims[name] for name in sorted(device_claims)],
                 [rules[name] for name in sorted(rules)],
                 aside=self._aside,
             )
             return replace(devices, available=is_served)
 
-        return self._devices.get(make, classes, published, claimed, rules, is_served)
+        return self._devices.get(make, classes, published, device_claims, rules, is_served)
 
     def _volume_inputs(self, view: StoreView, node_names: frozenset[str]) -> VolumeInputs:
-        claimed = view.of(PVCS, PersistentVolumeClaim)
-        if not claimed:
+        volume_claims = view.of(PVCS, PersistentVolumeClaim)
+        if not volume_claims:
             return _NO_VOLUMES
-        made = view.of(PVS, PersistentVolume)
+        persistent_volumes = view.of(PVS, PersistentVolume)
         classes = view.of(STORAGE_CLASSES, StorageClass)
         drivers = view.of(CSI_DRIVERS, CSIDriver)
         capacities = view.of(CSI_STORAGE_CAPACITIES, CSIStorageCapacity)
         return self._volumes.get(
             lambda: volumes.volume_inputs(
-                claimed.values(),
-                made,
+                volume_claims.values(),
+                persistent_volumes,
                 classes,
                 drivers,
                 capacities.values(),
@@ -321,7 +321,15 @@ class SnapshotBuilder:
                 self._aside,
                 node_names,
             ),
-            *(claimed, made, classes, drivers, capacities, view.of(PODS, Pod), node_names),
+            *(
+                volume_claims,
+                persistent_volumes,
+                classes,
+                drivers,
+                capacities,
+                view.of(PODS, Pod),
+                node_names,
+            ),
         )
 
     def _config_map_names(self, view: StoreView) -> frozenset[tuple[str, str]] | None:
@@ -330,7 +338,8 @@ class SnapshotBuilder:
         config_maps = view.of(CONFIGMAPS, KubeObject)
         return self._config_maps.get(
             lambda: frozenset(
-                (item.metadata.namespace, item.metadata.name) for item in config_maps.values()
+                (config_map.metadata.namespace, config_map.metadata.name)
+                for config_map in config_maps.values()
             ),
             config_maps,
         )
@@ -338,17 +347,18 @@ class SnapshotBuilder:
     def _namespace_labels(self, view: StoreView) -> dict[str, dict[str, str]]:
         namespaces = view.of(NAMESPACES, KubeObject)
         return self._namespaces.get(
-            lambda: {name: item.metadata.labels for name, item in namespaces.items()}, namespaces
+            lambda: {name: namespace.metadata.labels for name, namespace in namespaces.items()},
+            namespaces,
         )
 
 
-def _topology(item: Topology) -> TopologyInput:
-    levels = tuple(level.node_label for level in item.spec.levels)
+def _topology(topology: Topology) -> TopologyInput:
+    levels = tuple(level.node_label for level in topology.spec.levels)
     if len(levels) > MAX_TOPOLOGY_LEVELS or len(set(levels)) < len(levels):
         raise BadValueError(
             f"expected at most {MAX_TOPOLOGY_LEVELS} levels, each with its own label, got {len(levels)}"
         )
-    return TopologyInput(name=item.metadata.name, levels=levels)
+    return TopologyInput(name=topology.metadata.name, levels=levels)
 
 
 def _placed_orphans(tasks: Iterable[TaskInput], node_names: Set[str]) -> list[OtherPod]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from kube.errors import UNREADABLE
-from kube.keys import BIND_FAILURES, POD_GROUP
+from kube.keys import BIND_FAILURES
 from kube.objects.bindrequest import BindRequest
 from kube.objects.devices import ResourceClaim
 from kube.objects.pod import Pod
@@ -150,13 +150,15 @@ class PodTable:
             new = self._convert(key, old, now)
             self._replace(key, old, new)
             if old is None or new is None or not old.is_like(new):
-                groups.update(e.group for e in (old, new) if e is not None and e.is_member)
+                groups.update(
+                    entry.group for entry in (old, new) if entry is not None and entry.is_member
+                )
         return groups
 
     def members(self, group: str) -> tuple[TaskInput, ...]:
         """Return the tasks of a pod group, in the order of the keys of their pods."""
         entries = (self._entries[key] for key in sorted(self._naming.get(group, ())))
-        return tuple(e.task for e in entries if e.is_member and e.task is not None)
+        return tuple(entry.task for entry in entries if entry.is_member and entry.task is not None)
 
     def _affected(self, toggled_groups: Set[str], around: PodSurroundings) -> set[str]:
         """Return the pods for which something around them changed."""
@@ -171,7 +173,7 @@ class PodTable:
 
     def _index(self, key: str, pod: Pod, *, add: bool) -> None:
         change = _add if add else _discard
-        if group := _group_of(pod):
+        if group := pod.pod_group_key:
             change(self._naming, group, key)
         for reference in pod.spec.resource_claims:
             claim = f"{pod.metadata.namespace}/{claims.claim_name(pod, reference)}"
@@ -206,7 +208,7 @@ class PodTable:
         pod, around = self._pods.objects.get(key), self._around
         if pod is None:
             return None
-        group, request = _group_of(pod), around.live.get(key)
+        group, request = pod.pod_group_key, around.live.get(key)
         is_member = group in around.groups and pod.status.phase != "Failed"
         node = pod.spec.node_name or (request.spec.selected_node if request else "")
         entry = _Entry(pod, group, node, is_member)
@@ -234,12 +236,6 @@ class PodTable:
             is_reservation=pod.metadata.labels.get(APP_LABEL) == params.reservation_app_label,
         )
         return old if old is not None and old == new else new
-
-
-def _group_of(pod: Pod) -> str:
-    """Return the key of the pod group that a pod names, or ""."""
-    name = pod.metadata.annotations.get(POD_GROUP, "")
-    return f"{pod.metadata.namespace}/{name}" if name else ""
 
 
 def _add(index: dict[str, set[str]], entry: str, key: str) -> None:

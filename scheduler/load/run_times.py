@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from kube.keys import LAST_START, MAX_RUN_TIME, POD_GROUP, REQUEUE_DELAY, RUN_DEADLINE
+from kube.keys import LAST_START, MAX_RUN_TIME, REQUEUE_DELAY, RUN_DEADLINE
 from kube.objects.pod import Pod
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue
@@ -44,7 +44,7 @@ def with_run_times(
         return tuple(pod_groups)
     members: dict[str, list[Pod]] = {}
     for pod in pods.values():
-        key = f"{pod.metadata.namespace}/{pod.metadata.annotations.get(POD_GROUP, '')}"
+        key = pod.pod_group_key
         if limits.get(key) and not pod.is_finished and pod.metadata.deletion_timestamp is None:
             members.setdefault(key, []).append(pod)
     result = []
@@ -73,7 +73,7 @@ def _newest_start(
         return None
     if pod_group.last_start is not None:
         start = pod_group.last_start + origin
-        if start >= min(pod.metadata.created for pod in pods):
+        if _is_of_present_run(start, pods):
             return start
     return start_of_run(group, [pod for pod in pods if pod.spec.node_name])
 
@@ -130,16 +130,13 @@ def _run_time_of(queue: Queue) -> StatedRunTime:
 
 
 def start_of_run(group: PodGroup, pods: list[Pod]) -> float | None:
-    """Return when a pod group started to run (Unix time); None if it does not run, or this is not known yet.
-
-    A start that is older than all pods belongs to an earlier run: the pods were created after that had ended.
-    """
+    """Return when a pod group started to run (Unix time); None if it does not run, or this is not known yet."""
     if not pods:
         return None
     last_start = time_or_none(group.metadata.annotations.get(LAST_START))
     if last_start is not None:
         start = last_start.timestamp()
-        if start >= min(pod.metadata.created for pod in pods):
+        if _is_of_present_run(start, pods):
             return start
     bound = [
         condition.last_transition_time.timestamp()
@@ -149,3 +146,11 @@ def start_of_run(group: PodGroup, pods: list[Pod]) -> float | None:
         and condition.last_transition_time is not None
     ]
     return min(bound, default=None)
+
+
+def _is_of_present_run(start: float, pods: Sequence[Pod]) -> bool:
+    """Return whether a start (Unix time) belongs to the run of these pods.
+
+    A start that is older than all pods belongs to an earlier run: the pods were created after that had ended.
+    """
+    return start >= min(pod.metadata.created for pod in pods)

@@ -98,7 +98,7 @@ class CycleRunner:
     usage: UsageFeed | None = None
     new_seed: Callable[[], uuid.UUID] = uuid.uuid4
     order: dict[str, Any] | None = None
-    kept: KeptCluster = field(init=False)
+    kept_cluster: KeptCluster = field(init=False)
     statuses: StatusWriter = field(init=False)
     _refused_evictions: RefusedEvictions = field(default_factory=RefusedEvictions)
     _marks: MarksMemory = field(default_factory=MarksMemory)
@@ -163,7 +163,7 @@ class CycleRunner:
         commit.raise_if_unauthorized()
         commit_ms = stopwatch.lap()
         measure(session, commit_ms=commit_ms, total_ms=stopwatch.total())
-        self.kept.was_quiet = not (pending_before or commit.bound or commit.evicted)
+        self.kept_cluster.was_quiet = not (pending_before or commit.bound or commit.evicted)
         return CycleSummary(
             started_at=started_at,
             snapshot=snapshot,
@@ -182,7 +182,7 @@ class CycleRunner:
     def _apply_settings(self) -> None:
         params = self.settings.params
         self.recorder.component = params.scheduler_name
-        self.kept = KeptCluster(
+        self.kept_cluster = KeptCluster(
             params, self.wall().timestamp(), self.settings.core.full_hierarchy_fairness
         )
         self.statuses = StatusWriter(
@@ -200,7 +200,7 @@ class CycleRunner:
 
     def _take_snapshot(self, now: float) -> Snapshot:
         usage = self.usage.usage(now) if self.usage is not None else None
-        snapshot = self.kept.snapshot(
+        snapshot = self.kept_cluster.snapshot(
             self.store.view(),
             now,
             usage=usage,
@@ -243,7 +243,7 @@ class CycleRunner:
             clock=self.pacer.now,
             should_stop=self.pacer.should_stop,
             gpu_group_seed=self.new_seed(),
-            kept=self.kept.state,
+            kept_state=self.kept_cluster.state,
             after_open=after_open,
             before_action=actions.may_run,
             after_action=committer.apply_all,

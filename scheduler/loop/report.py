@@ -18,7 +18,7 @@ from queues import live
 from queues.workloads.reasons import Standing
 from scheduler.load.bind_memory import BindMemory
 from scheduler.loop.cycle import CycleSummary
-from scheduler.loop.decided import EVICT, WorkloadDecision, decisions_of
+from scheduler.loop.workload_decisions import EVICT, WorkloadDecision, decisions_of
 from scheduler.models import (
     EvictionRecord,
     GroupStanding,
@@ -104,7 +104,7 @@ def _cycle_row(
         # Evictions first, because they are what people look for when a list had to be cut.
         decisions=[
             decision.as_json()
-            for decision in sorted(decisions, key=lambda each: each.kind != EVICT)[
+            for decision in sorted(decisions, key=lambda entry: entry.kind != EVICT)[
                 :LISTED_DECISIONS
             ]
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from kube.keys import POD_GROUP, REQUEUE_BEFORE
+from kube.keys import REQUEUE_BEFORE
 from kube.objects.pod import Pod
 from queues.workloads.holds import requeue_before
 from scheduler.load.build import Snapshot
@@ -31,8 +31,7 @@ def pods_to_requeue(
     if not limits:
         return
     for pod in snapshot.pods.values():
-        meta = pod.metadata
-        key = f"{meta.namespace}/{meta.annotations.get(POD_GROUP, '')}"
+        meta, key = pod.metadata, pod.pod_group_key
         is_running = pod.spec.node_name and not pod.is_finished and meta.deletion_timestamp is None
         if key in limits and is_running and meta.created < limits[key] and meta.uid not in refused:
             yield pod, key

@@ -58,7 +58,7 @@ NODE_COLUMNS = ("inputs", "names", "gpu_memory", "gpu_count", "whole_gpus_used",
 
 def differences(kept: ClusterState, rebuilt: ClusterState) -> list[str]:
     """Return the names of the parts that differ; the numbers of classes and of resources may."""
-    found = chain(
+    parts = chain(
         _columns("queue", kept.queues, rebuilt.queues, ("names", "inputs", "parent")),
         _columns("pod group", kept.pod_groups, rebuilt.pod_groups, GROUP_COLUMNS),
         _columns("pod set", kept.pod_groups.pod_sets, rebuilt.pod_groups.pod_sets, POD_SET_COLUMNS),
@@ -67,27 +67,29 @@ def differences(kept: ClusterState, rebuilt: ClusterState) -> list[str]:
         _columns("count of queues", kept.queue_counts, rebuilt.queue_counts, ("held", "pending")),
         _others(kept, rebuilt),
     )
-    return list(found)
+    return list(parts)
 
 
-def _columns(what: str, kept: object, rebuilt: object, names: tuple[str, ...]) -> Iterator[str]:
+def _columns(part: str, kept: object, rebuilt: object, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
         if getattr(kept, name) != getattr(rebuilt, name):
-            yield f"{what}: {name}"
+            yield f"{part}: {name}"
 
 
 def _others(kept: ClusterState, rebuilt: ClusterState) -> Iterator[str]:
     """Yield the differing parts that cannot be compared column by column."""
     if kept.now != rebuilt.now:
         yield "now"
-    for ours, theirs in zip(kept.tasks.task_class, rebuilt.tasks.task_class, strict=False):
-        if _meaning(ours, kept) != _meaning(theirs, rebuilt):
+    for kept_class, new_class in zip(kept.tasks.task_class, rebuilt.tasks.task_class, strict=False):
+        if _meaning(kept_class, kept) != _meaning(new_class, rebuilt):
             yield "task: task_class"
             break
-    ours_sets, their_sets = kept.pod_groups.pod_sets.tasks, rebuilt.pod_groups.pod_sets.tasks
-    if [sorted(each) for each in ours_sets] != [sorted(each) for each in their_sets]:
+    kept_sets, new_sets = kept.pod_groups.pod_sets.tasks, rebuilt.pod_groups.pod_sets.tasks
+    if [sorted(tasks) for tasks in kept_sets] != [sorted(tasks) for tasks in new_sets]:
         yield "pod set: tasks"
-    if [list(each) for each in kept.nodes.tasks] != [list(each) for each in rebuilt.nodes.tasks]:
+    if [list(tasks) for tasks in kept.nodes.tasks] != [
+        list(tasks) for tasks in rebuilt.nodes.tasks
+    ]:
         yield "node: tasks"
     if list(kept.nodes.sharing) != list(rebuilt.nodes.sharing):
         yield "node: sharing"
@@ -104,7 +106,7 @@ def _others(kept: ClusterState, rebuilt: ClusterState) -> Iterator[str]:
 
 
 def _meaning(task_class: TaskClass, state: ClusterState) -> tuple[Any, ...]:
-    """Return what a class is, apart from its number and those of the resources."""
+    """Return what defines a class; its number, and those of the resources, may differ between states."""
     names = state.axis.names
     return (
         task_class.request,
@@ -118,7 +120,7 @@ def _meaning(task_class: TaskClass, state: ClusterState) -> tuple[Any, ...]:
 
 
 def _by_resource(state: ClusterState, rows: str) -> dict[str, list[float]]:
-    """Return rows by resource; a resource that nobody has or wants any more may be on the axis still."""
+    """Return rows by resource; a resource that no node has and no task requests any more may still be on the axis."""
     return {
         name: row
         for name, row in zip(state.axis.names, getattr(state.nodes, rows), strict=True)
@@ -128,14 +130,15 @@ def _by_resource(state: ClusterState, rows: str) -> dict[str, list[float]]:
 
 def _zero_names(state: ClusterState, node: int) -> set[str]:
     """Return the resources that some node has, but not this one."""
-    named = zip(state.axis.names, state.nodes.allocatable_rows, strict=True)
+    rows = zip(state.axis.names, state.nodes.allocatable_rows, strict=True)
     return {
         name
-        for row, (name, amounts) in enumerate(named)
+        for row, (name, amounts) in enumerate(rows)
         if any(amounts) and row in state.nodes.zero_rows[node]
     }
 
 
 def _agrees(nodes: Nodes) -> bool:
+    """Return whether the arrays and the rows of the nodes hold the same amounts."""
     idle, releasing = nodes.idle.tolist(), nodes.releasing.tolist()
     return bool(idle == nodes.idle_rows and releasing == nodes.releasing_rows)

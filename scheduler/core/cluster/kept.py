@@ -35,10 +35,11 @@ from scheduler.core.cluster.status import ACTIVE_USED
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.errors import InputError
 
-#: Classes of tasks that are gone stay until there are so many times as many as when the state was built.
+#: Classes of tasks that are gone are kept until the state has more than this factor times its classes when built,
+#: plus the spare ones.
 MOST_CLASSES = 2
 SPARE_CLASSES = 256
-#: So many entries of two long sequences are compared at once.
+#: How many entries of two long sequences are compared at once.
 BLOCK = 512
 
 _Name = tuple[str, str]
@@ -100,8 +101,8 @@ class KeptState:
         if new is old:
             return True
         if len(new) != len(nodes) or any(
-            now is not before and now.name != before.name
-            for now, before in zip(new, nodes.inputs, strict=True)
+            new_node is not old_node and new_node.name != old_node.name
+            for new_node, old_node in zip(new, nodes.inputs, strict=True)
         ):
             return False
         changed = [i for i, node in enumerate(new) if node is not nodes.inputs[i]]
@@ -133,8 +134,8 @@ class KeptState:
         if new.pod_groups is old.pod_groups and new.other_pods is old.other_pods:
             return True
         fresh, gone = self._changed_groups(state, new.pod_groups)
-        other_parts, others = other_pieces(old.other_pods, new.other_pods)
-        tasks = [task for group in fresh for task in group.tasks] + [pod.task for pod in others]
+        other_parts, other_pods = other_pieces(old.other_pods, new.other_pods)
+        tasks = [task for group in fresh for task in group.tasks] + [pod.task for pod in other_pods]
         if not _are_known(state, tasks):
             return False
         removed: list[int] = []
@@ -153,7 +154,7 @@ class KeptState:
             added.sort(key=age_of)
             places = [bisect_left(groups.inputs, age_of(group), key=age_of) for group in added]
             parts = group_pieces(len(groups), removed, places)
-            self._put_in(state, Splice(state, added, parts, others, other_parts))
+            self._put_in(state, Splice(state, added, parts, other_pods, other_parts))
         self._by_name.update((_name(group), group) for group in fresh)
         return len(self._by_name) == len(groups)
 
@@ -250,7 +251,7 @@ class KeptState:
     # ---------------------------------------------------------------------------------- the end
 
     def _finish(self, state: ClusterState, new: ClusterInput) -> bool:
-        """Charge the nodes that something happened on; False if pods share claims of GPUs."""
+        """Charge the nodes whose tasks or amounts changed; False if pods share claims of GPUs."""
         nodes, tasks = state.nodes, state.tasks
         # Before nodes are charged: a reservation takes no GPU of its own.
         note_others(state, new.other_pods, len(tasks) - len(new.other_pods))
@@ -304,9 +305,10 @@ def _common_length(
     """Return for how many entries, from two places on, both sequences hold the same or equal objects."""
     length, block = 1, BLOCK
     while block:
-        ours, theirs = old[i + length : i + length + block], new[j + length : j + length + block]
-        if ours and ours == theirs:
-            length += len(ours)
+        old_block = old[i + length : i + length + block]
+        new_block = new[j + length : j + length + block]
+        if old_block and old_block == new_block:
+            length += len(old_block)
         else:
             block //= 2
     return length
@@ -329,7 +331,7 @@ def _are_known(state: ClusterState, tasks: Iterable[TaskInput]) -> bool:
     """Return whether the arrays have a row for everything that tasks request."""
     rows = state.axis.row_of
     requests = {id(task.request): task.request for task in tasks}.values()
-    return all(name in rows for each in requests for name, _ in (*each.other, *each.mig))
+    return all(name in rows for request in requests for name, _ in (*request.other, *request.mig))
 
 
 def _removed_others(state: ClusterState, pieces: Sequence[Piece]) -> Iterable[int]:

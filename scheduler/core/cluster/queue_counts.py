@@ -32,10 +32,10 @@ class QueueCounts:
     pending: dict[tuple[int, Amounts], int] = field(default_factory=dict)
 
     def add(
-        self, pod_groups: PodGroups, tasks: Tasks, changed: Iterable[int], number: int = 1
+        self, pod_groups: PodGroups, tasks: Tasks, indices: Iterable[int], number: int = 1
     ) -> None:
-        """Count the tasks of some pod groups; -1 takes them out again."""
-        for pod_group in changed:
+        """Count the tasks of the pod groups with these indices; the number -1 takes them out again."""
+        for pod_group in indices:
             queue = pod_groups.queue[pod_group]
             if queue == NOWHERE:
                 continue

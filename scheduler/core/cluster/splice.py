@@ -38,10 +38,10 @@ def group_pieces(count: int, removed: Sequence[int], places: Sequence[int]) -> l
     removed : indices that are cut out
     places : for each new pod group the index that it is put before, sorted
     """
-    gone, pieces, start = set(removed), [], 0
+    removed_set, pieces, start = set(removed), [], 0
     for stop in sorted({*removed, *places, count}):
         pieces.append(Piece(start, stop, bisect_left(places, stop + 1) - bisect_left(places, stop)))
-        start = stop + 1 if stop in gone else stop
+        start = stop + 1 if stop in removed_set else stop
     return pieces
 
 
@@ -108,28 +108,31 @@ class Splice:
         first_other = sum(groups.task_count)
         sets = self._stretched(groups.first_pod_set, len(groups.pod_sets.name), fresh.pod_set_count)
         members = self._stretched(groups.first_task, first_other, fresh.task_count)
-        others = [
+        outside = [
             Piece(p.start + first_other, p.stop + first_other, p.added) for p in self.other_pieces
         ]
-        within = self._place_in_group(fresh, [*members, *others])
+        within = self._place_in_group(fresh, [*members, *outside])
         self._join_pod_sets(fresh, sets, members)
         self._join_groups(fresh)
-        self._join_tasks([*members, *others])
+        self._join_tasks([*members, *outside])
         self._number_tasks(within)
-        return _added(self.group_pieces), _added([*members, *others])
+        return _added(self.group_pieces), _added([*members, *outside])
 
     def _stretched(self, first: Sequence[int], total: int, new: Sequence[int]) -> list[Piece]:
         """Return the pieces of pod groups as pieces of a finer column, where each has several entries.
 
-        first : the first entry of each pod group; `new` is how many entries each new one has
+        Parameters
+        ----------
+        first : the first entry of each pod group
+        new : how many entries each new pod group has
         """
         starts = [*first, total]
         sums = [0, *accumulate(new)]
-        pieces, taken = [], 0
+        pieces, index = [], 0
         for piece in self.group_pieces:
-            added = sums[taken + piece.added] - sums[taken]
+            added = sums[index + piece.added] - sums[index]
             pieces.append(Piece(starts[piece.start], starts[piece.stop], added))
-            taken += piece.added
+            index += piece.added
         return pieces
 
     def _place_in_group(self, fresh: PodGroups, pieces: Sequence[Piece]) -> list[int] | None:
@@ -157,7 +160,7 @@ class Splice:
         for piece, tasks in zip(pieces, members, strict=True):
             shift = moved_to - tasks.start
             lists = sets.tasks[piece.start : piece.stop]
-            listed += [[task + shift for task in each] for each in lists] if shift else lists
+            listed += [[task + shift for task in pod_set] for pod_set in lists] if shift else lists
             listed += new.tasks[first : first + piece.added]
             first += piece.added
             moved_to += tasks.stop - tasks.start + tasks.added
@@ -205,8 +208,8 @@ class Splice:
         if groups.semi_preemptible or fresh.semi_preemptible:
             groups.semi_preemptible = {
                 index: NO_AMOUNTS
-                for index, each in enumerate(groups.inputs)
-                if each.protects_minimum and each.preemptible
+                for index, group in enumerate(groups.inputs)
+                if group.protects_minimum and group.preemptible
             }
 
     def _join_tasks(self, pieces: Sequence[Piece]) -> None:

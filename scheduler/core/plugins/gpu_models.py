@@ -33,26 +33,26 @@ NO_MODEL = ""
 
 
 class GpuModelsPlugin:
-    """Keeps the bounds; adds nothing to a session in which no queue has any."""
+    """Enforces the bounds; adds nothing to a session in which no queue has any."""
 
     def open(self, session: Session) -> None:
         """Register the filter of nodes, the ledger, and the protection from reclaim."""
         if not any(queue.gpu_models for queue in session.state.queues.inputs):
             return
-        keeper = _Keeper(session)
-        session.attach(BoundedQueues(frozenset(keeper.bounded_leaves)))
+        holdings = _ModelHoldings(session)
+        session.attach(BoundedQueues(frozenset(holdings.bounded_leaves)))
         hooks = session.hooks
-        hooks.filters.append(keeper)
-        hooks.listeners.append(keeper)
-        hooks.reclaim_victim_filters.append(keeper.may_reclaim)
-        hooks.reclaim_validators.append(keeper.leaves_quotas)
+        hooks.filters.append(holdings)
+        hooks.listeners.append(holdings)
+        hooks.reclaim_victim_filters.append(holdings.may_reclaim)
+        hooks.reclaim_validators.append(holdings.leaves_quotas)
 
 
 #: (queue, GPU model)
 Cell = tuple[int, str]
 
 
-class _Keeper:
+class _ModelHoldings:
     """What queues hold of the models they bound: a filter of nodes and a listener of placements."""
 
     name = "GpuModel"
@@ -65,12 +65,13 @@ class _Keeper:
         self._model_of = [model_of(node) for node in state.nodes.inputs]
         self._models = sorted(set(self._model_of) - {NO_MODEL})
         self._nodes_of = {
-            model: np.array([each == model for each in self._model_of]) for model in self._models
+            model: np.array([node_model == model for node_model in self._model_of])
+            for model in self._models
         }
         bounds = {
-            (queue, each.model): each
+            (queue, bound.model): bound
             for queue, queue_input in enumerate(state.queues.inputs)
-            for each in queue_input.gpu_models
+            for bound in queue_input.gpu_models
         }
         self._limits = {c: b.limit for c, b in bounds.items() if b.limit is not None}
         self._quotas = {c: b.quota for c, b in bounds.items() if b.quota is not None}
@@ -133,7 +134,7 @@ class _Keeper:
     # ------------------------------------------------------------------------------------ filter
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
-        """Return which nodes have a model of which the queue may hold more."""
+        """Return the nodes with a model of which the queue may hold more."""
         mask = np.ones(len(self._model_of), dtype=np.bool_)
         for model in self._models:
             nodes = self._nodes_of[model]
@@ -174,12 +175,12 @@ class _Keeper:
             quota = None if preemptible else self._quotas.get(cell)
             if quota is None:
                 continue
-            held = self._held_firmly(cell)
+            held = self._non_preemptible_held(cell)
             if held + gpus > quota + TOLERANCE:
                 return self._text("quota for non-preemptible work", index, model, quota, held)
         return None
 
-    def _held_firmly(self, cell: Cell) -> float:
+    def _non_preemptible_held(self, cell: Cell) -> float:
         """Return what non-preemptible work and the minimums of semi-preemptible work hold of a model."""
         queue, model = cell
         groups, tasks = self._state.pod_groups, self._state.tasks
@@ -194,25 +195,26 @@ class _Keeper:
         return held
 
     def _text(self, bound: str, queue: int, model: str, amount: float, held: float) -> str:
-        named = self._state.queues.inputs[queue]
-        name = named.display_name or named.name
+        queue_input = self._state.queues.inputs[queue]
+        name = queue_input.display_name or queue_input.name
         return f"queue '{name}' holds {held:g} of its {bound} of {amount:g} {model}"
 
     # ----------------------------------------------------------------------------------- reclaim
 
     def may_reclaim(self, victim: GangView, evictor: GangView) -> bool:
         """Return whether a pod group could lose its next tasks without taking a queue's quota of a model."""
-        lost = self._sum(victim.eviction_batch(), evictor.queue)
+        lost_gpus = self._sum(victim.eviction_batch(), evictor.queue)
         return all(
-            self._held[cell] - gpus + TOLERANCE >= self._quotas[cell] for cell, gpus in lost.items()
+            self._held[cell] - gpus + TOLERANCE >= self._quotas[cell]
+            for cell, gpus in lost_gpus.items()
         )
 
     def leaves_quotas(self, evictor: GangView, victims: Sequence[int]) -> bool:
         """Return whether every queue that lost tasks in a trial keeps its quota of their models."""
         status = self._state.tasks.status
-        gone = [task for task in victims if not ACTIVE_ALLOCATED[status[task]]]
-        lost = self._sum(gone, evictor.queue)
-        return all(self._held[cell] + TOLERANCE >= self._quotas[cell] for cell in lost)
+        evicted = [task for task in victims if not ACTIVE_ALLOCATED[status[task]]]
+        lost_gpus = self._sum(evicted, evictor.queue)
+        return all(self._held[cell] + TOLERANCE >= self._quotas[cell] for cell in lost_gpus)
 
     def _sum(self, tasks: Sequence[int], evictor_queue: int) -> dict[Cell, float]:
         """Return what tasks hold of models with a quota, in queues that the evictor's is not part of."""

@@ -92,13 +92,13 @@ class _Holdings:
                 np.add.at(row, parent[level], row[level])
 
 
-def _summed(counted: Sequence[tuple[int, Amounts, int]], queues: int) -> Floats:
+def _summed(counts: Sequence[tuple[int, Amounts, int]], queues: int) -> Floats:
     """Return what tasks amount to by queue: (queue, amounts of one task, number of tasks)."""
     sums = np.zeros((3, queues))
-    if counted:
-        numbers = np.array([[each[2]] for each in counted])
-        amounts = np.array([each[1] for each in counted]) * numbers
-        places = np.array([each[0] for each in counted])
+    if counts:
+        numbers = np.array([[number] for _, _, number in counts])
+        amounts = np.array([charge for _, charge, _ in counts]) * numbers
+        places = np.array([queue for queue, _, _ in counts])
         for row, column in zip(sums, amounts.T, strict=True):
             np.add.at(row, places, column)
     return sums
@@ -183,11 +183,13 @@ def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:
     restrict : GPUs of nodes that are not GPU workers do not count
     """
     key = ("cluster total", restrict)
-    counted, healthy_total = state.nodes.remember(key, lambda: _of_healthy_nodes(state, restrict))
+    healthy_nodes, healthy_total = state.nodes.remember(
+        key, lambda: _of_healthy_nodes(state, restrict)
+    )
     total = list(healthy_total)
     for task in sorted(state.tasks.foreign):
         node = state.tasks.node[task]
-        if node in counted and ACTIVE_USED[state.tasks.status[task]]:
+        if node in healthy_nodes and ACTIVE_USED[state.tasks.status[task]]:
             for resource, amount in enumerate(state.tasks.task_class[task].requested):
                 total[resource] -= amount
     return (total[0], total[1], total[2])

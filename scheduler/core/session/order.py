@@ -113,7 +113,7 @@ class _LeafOfUsers(_Node):
     def __init__(self, queue: int, parent: _Node | None, users: UserShares) -> None:
         super().__init__(queue, parent)
         self._users = users
-        #: User -> his entries as a heap; no user without entries.
+        #: User -> the user's entries as a heap; no user without entries.
         self._by_user: dict[int, list[TurnEntry]] = {}
 
     def first(self) -> TurnEntry:
@@ -140,8 +140,10 @@ class _LeafOfUsers(_Node):
     def put(self, entry: TurnEntry) -> None:
         """Add an entry to those of its user."""
         key, serial, view = entry
-        own = (self._users.own_key(key), serial, view)
-        heapq.heappush(self._by_user.setdefault(self._users.user_of[view.pod_group], []), own)
+        user_entry = (self._users.own_key(key), serial, view)
+        heapq.heappush(
+            self._by_user.setdefault(self._users.user_of[view.pod_group], []), user_entry
+        )
 
     def is_empty(self) -> bool:
         """Return whether no user has an entry."""

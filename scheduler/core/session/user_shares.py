@@ -1,7 +1,7 @@
 """What each user holds of a leaf queue, for queues in which users who hold less go first.
 
 How much a user holds is one number: the largest part of the cluster's CPUs, memory or GPUs that the pods of
-his workloads in this queue take. It follows every placement and eviction of the session.
+their workloads in this queue take. It follows every placement and eviction of the session.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class UserShares:
     ----------
     user_of : pod group -> number of its user in its queue; NO_USER in other queues
     names : user -> name as the pod groups state it
-    held : user -> CPU, memory and GPUs of his pods in the queue
+    held : user -> CPU, memory and GPUs of the user's pods in the queue
     """
 
     def __init__(self, state: ClusterState, order_position: int) -> None:
@@ -71,7 +71,7 @@ class UserShares:
 
         It stays the same for the whole session, so that the turns inside a trial do not depend on each other.
         A pod group that runs counts only what older ones of its user held. So of two users' running pod
-        groups the one who holds more loses first, until both hold the same.
+        groups those of the one who holds more are evicted first, until both hold the same.
         """
         group = view.pod_group
         if self.user_of[group] == NO_USER:
@@ -83,7 +83,7 @@ class UserShares:
         return (*key[: self._position], *key[self._position + 1 :])
 
     def key_of_head(self, own_key: tuple[Any, ...], view: GangView) -> tuple[Any, ...]:
-        """Return the key of the first pod group of a user among those of other users, by what he holds now."""
+        """Return the key of the first pod group of a user among those of other users, by what this user holds now."""
         use = _BROKEN if _is_broken(view) else self.use(self.user_of[view.pod_group])
         return (*own_key[: self._position], use, *own_key[self._position :])
 

@@ -96,7 +96,7 @@ class LivingStore:
                 self.store.replace(kind.resource, Listing(items=(), resource_version=""))
 
     def change(self, count: int) -> None:
-        """Let `count` pods change: each third starts to run, finishes or is new."""
+        """Let `count` pods change: one third starts to run, one third finishes, one third is new."""
         finishing, self.running = self.running[: count // 3], self.running[count // 3 :]
         free = [self._node_of(number) for number in finishing]
         for number in finishing:
@@ -130,14 +130,14 @@ class LivingStore:
     def _put(self, resource: Resource, body: dict[str, Any]) -> None:
         self._version += 1
         body["metadata"]["resourceVersion"] = str(self._version)
-        item = convert(body, KINDS[resource])
-        self.store.apply(resource, _event(EventType.MODIFIED, item, self._version))
+        kube_object = convert(body, KINDS[resource])
+        self.store.apply(resource, _event(EventType.MODIFIED, kube_object, self._version))
 
     def _remove(self, number: int) -> None:
         for resource, name in ((PODS, f"pod-{number}"), (PODGROUPS, f"group-{number}")):
             self._version += 1
-            item = self.store.get(resource, f"{NAMESPACE}/{name}")
-            self.store.apply(resource, _event(EventType.DELETED, item, self._version))
+            kube_object = self.store.get(resource, f"{NAMESPACE}/{name}")
+            self.store.apply(resource, _event(EventType.DELETED, kube_object, self._version))
 
 
 def measure(nodes: int, runs: int) -> list[Opening]:
@@ -147,8 +147,8 @@ def measure(nodes: int, runs: int) -> list[Opening]:
     bench = _Bench(living)
     rows = [bench.opening("anew", bench.forget, runs)]
     for count in (0, 100, 1000):
-        what = f"{count} pods changed" if count else "nothing changed"
-        rows.append(bench.opening(what, partial(living.change, count), runs))
+        label = f"{count} pods changed" if count else "nothing changed"
+        rows.append(bench.opening(label, partial(living.change, count), runs))
     rows.append(bench.cycle(1000, runs))
     rows.append(fair_share(10 if nodes >= 1000 else 2, runs))
     return rows
@@ -157,9 +157,9 @@ def measure(nodes: int, runs: int) -> list[Opening]:
 def fair_share(width: int, runs: int) -> Opening:
     """Divide a full cluster among queues in four levels, each queue with `width` below it; as plugin `proportion` does."""
     cluster = _many_queues(width)
-    kept, config, times = KeptState(), SchedulerConfig(), []
+    kept_state, config, times = KeptState(), SchedulerConfig(), []
     for _ in range(runs + 1):
-        session = open_session(cluster, config, kept=kept, clock=time.process_time)
+        session = open_session(cluster, config, kept_state=kept_state, clock=time.process_time)
         times.append((0.0, session.plugin_seconds["proportion"]))
     return _best(f"fair share of {len(cluster.queues)} queues", times[1:])
 
@@ -190,7 +190,7 @@ class _Bench:
     living: LivingStore
     config: SchedulerConfig = field(default_factory=SchedulerConfig)
     builder: SnapshotBuilder = field(init=False)
-    kept: KeptState = field(init=False)
+    kept_state: KeptState = field(init=False)
     now: float = NOW
 
     def __post_init__(self) -> None:
@@ -199,16 +199,16 @@ class _Bench:
     def forget(self) -> None:
         """Begin with empty caches."""
         self.builder = SnapshotBuilder(ShardParams(), origin=NOW)
-        self.kept = KeptState()
+        self.kept_state = KeptState()
 
-    def opening(self, what: str, change: Callable[[], None], runs: int) -> Opening:
+    def opening(self, label: str, change: Callable[[], None], runs: int) -> Opening:
         """Open `runs` sessions, each after a change."""
         self._open()
         times = []
         for _ in range(runs):
             change()
             times.append(self._open())
-        return _best(what, times)
+        return _best(label, times)
 
     def cycle(self, count: int, runs: int) -> Opening:
         """Run `runs` whole cycles, each with new pods."""
@@ -228,21 +228,21 @@ class _Bench:
             snapshot = self.builder.build(self.living.store.view(), self.now)
             loaded = time.process_time()
             if whole:
-                run_cycle(snapshot.cluster, self.config, kept=self.kept)
+                run_cycle(snapshot.cluster, self.config, kept_state=self.kept_state)
             else:
-                open_session(snapshot.cluster, self.config, kept=self.kept)
+                open_session(snapshot.cluster, self.config, kept_state=self.kept_state)
             return loaded - started, time.process_time() - loaded
         finally:
             gc.enable()
 
 
-def _event(kind: EventType, item: Any, version: int) -> WatchEvent[Any]:
-    return WatchEvent(type=kind, object=item, resource_version=str(version))
+def _event(kind: EventType, kube_object: Any, version: int) -> WatchEvent[Any]:
+    return WatchEvent(type=kind, object=kube_object, resource_version=str(version))
 
 
-def _best(what: str, times: list[tuple[float, float]]) -> Opening:
+def _best(label: str, times: list[tuple[float, float]]) -> Opening:
     load, core = min(times, key=sum)
-    return Opening(what=what, load_ms=load * 1000, core_ms=core * 1000)
+    return Opening(what=label, load_ms=load * 1000, core_ms=core * 1000)
 
 
 def text(nodes: int, rows: list[Opening]) -> str:

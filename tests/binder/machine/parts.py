@@ -58,7 +58,7 @@ class SchedulerPart:
         """Run a cycle; None if the scheduler was killed in it, or does not know the whole cluster yet."""
         self.harness.now = START + timedelta(seconds=self.cluster.seconds)
         # Each cycle compares what is kept from cycle to cycle with what is made anew.
-        self.harness.worker.runner.kept._checked_at = float("-inf")
+        self.harness.worker.runner.kept_cluster._checked_at = float("-inf")
         repairs = _repairs()
         try:
             if sees_changes or self.is_new:

@@ -11,7 +11,7 @@ import pytest
 from kube.errors import DisruptionBudgetError
 from kube.resources import PODGROUPS, PODS, QUEUES
 from queues.workloads.holds import Hold, annotations_of_hold
-from scheduler.loop.decided import decisions_of
+from scheduler.loop.workload_decisions import decisions_of
 from tests.scheduler.load.objects import group, pod
 from tests.scheduler.loop.harness import START, Harness
 from tests.scheduler.loop.harness import harness as open_harness

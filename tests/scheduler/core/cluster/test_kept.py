@@ -29,7 +29,7 @@ PARAMS = ShardParams(max_evictions_per_owner=1, stuck_in_releasing_s=20.0)
 
 def compare(kept: KeptState, cluster_input: ClusterInput) -> None:
     """Open a session on the kept state and one on a new state, compare them, and let both decide."""
-    ours = run_cycle(cluster_input, CONFIG, kept=kept, after_open=_compare_with_new)
+    ours = run_cycle(cluster_input, CONFIG, kept_state=kept, after_open=_compare_with_new)
     theirs = run_cycle(cluster_input, CONFIG)
     assert ours.decisions == theirs.decisions
     ours.state.validate()
@@ -129,8 +129,8 @@ def test_a_contradiction_is_refused_and_forgotten() -> None:
 
 def test_what_a_session_does_is_not_seen_by_the_next() -> None:
     kept, built = KeptState(), cluster().node("n", gpus=2).pending("p", gpus=1).build()
-    first = run_cycle(built, CONFIG, kept=kept)
-    second = run_cycle(built, CONFIG, kept=kept)
+    first = run_cycle(built, CONFIG, kept_state=kept)
+    second = run_cycle(built, CONFIG, kept_state=kept)
     assert len(first.decisions) == 1
     assert second.decisions == first.decisions
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.keys import POD_GROUP
 from scheduler.apply.evictions import MAX_RUN_TIME, REQUEUE
 from scheduler.core.decisions import ActionName, Bind, Decision, Evict, TaskRef
 from scheduler.core.session.session import Session
@@ -136,7 +135,7 @@ def _add_requeued(
     pod = summary.snapshot.pods.get(f"{ref.namespace}/{ref.name}")
     if pod is None:
         return
-    workload = f"{ref.namespace}/{pod.metadata.annotations.get(POD_GROUP, '')}"
+    workload = pod.pod_group_key
     action = MAX_RUN_TIME if ref.uid in summary.commit.run_ended else REQUEUE
     row = rows.setdefault(
         (action, EVICT, workload, ""),
