@@ -26,7 +26,7 @@ export const GLOSSARY = {
   },
   share: {
     name: "Fair share",
-    text: "What a queue is entitled to now, as far as it requests it: its quota and its part of what is left. It is no gate for free resources.",
+    text: "What a queue is entitled to now, as far as it requests it: its quota and its part of what is left. Free resources may be used beyond it.",
   },
   allocated: {
     name: "Allocated",

@@ -55,12 +55,12 @@ export const SHARE = {
     `of ${amount(resource, pool)} ${UNIT[resource]} that ${
       parent === null ? "the top-level queues" : `the children of ${parent}`
     } divide`,
-  gate: "The fair share decides who may take room back from whom. It is no gate: free resources may be used beyond it, up to the limit.",
+  gate: "The fair share decides who may take room back from whom. It is not a limit: a queue may use free resources beyond it, up to its limit.",
   wouldGet: (value: string, unit: string) =>
     `If the queue requested everything, it would get ${value} ${unit}.`,
   unknown: "not computed yet",
   table: "Steps of the division",
-  columns: ["Step", "Amount", "Sum", "Drawn"],
+  columns: ["Step", "Amount", "Sum", "Chart"],
   total: "Fair share",
   steps: {
     quota: "Quota, as far as it is requested",
@@ -78,7 +78,7 @@ export const SHARE = {
 export const ACCESS = {
   title: "Who may edit this queue",
   note: "Roles of this queue, of the queues above it, and of the whole cluster",
-  columns: ["User", "Role", "Given for", "May edit this queue"],
+  columns: ["User", "Role", "Granted for", "May edit this queue"],
   everywhere: "the whole cluster",
   yes: "yes",
   no: "only queues below it",

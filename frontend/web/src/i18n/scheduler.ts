@@ -102,7 +102,6 @@ export const EVICTIONS = {
     `${evictor} took ${gpuCount(gpu)} from ${victim} in ${plural(evictions, "eviction")}`,
   hidden: (queues: number, gpu: number) =>
     `${plural(queues, "more queue")} with ${gpuCount(gpu)} are in the list only.`,
-  list: "List",
   pair: (evictor: string, victim: string) => `${evictor} from ${victim}`,
   columns: ["When", "Workload", "From queue", "Rule", "Room for", "Pods", "GPUs", "Session"],
   emptyTitle: "No evictions in this range",

@@ -1,7 +1,21 @@
 import { BULLET_LEGEND, type BulletAmounts, bulletText } from "../i18n/ui.ts";
+import type { Queue, Resource } from "../model/rows.ts";
 import styles from "./BulletBar.module.css";
 
 export type Bullet = BulletAmounts & { readonly nonPreemptible: number };
+
+/** Return what the bar of a queue shows of one resource. */
+export function bulletOf(queue: Queue, resource: Resource): Bullet {
+  return {
+    resource,
+    allocated: queue.allocated[resource],
+    nonPreemptible: queue.allocatedNonPreemptible[resource],
+    requested: queue.requested[resource],
+    quota: queue.quota[resource],
+    limit: queue.limit[resource],
+    share: queue.share?.[resource] ?? null,
+  };
+}
 
 /** Return the largest amount that a bar must show; a far-away limit is left out. */
 export function bulletReach(bullet: Bullet): number {

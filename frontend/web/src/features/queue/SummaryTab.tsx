@@ -12,9 +12,10 @@ import {
 import { QUEUE_PAGE } from "../../i18n/queue.ts";
 import { reasonText } from "../../i18n/reasons.ts";
 import { NONE } from "../../i18n/ui.ts";
+import { workloadKey } from "../../model/names.ts";
 import { inOrder } from "../../model/order.ts";
 import { type Queue, RESOURCES, type Resource, type Workload } from "../../model/rows.ts";
-import { BulletBar, BulletLegend, bulletReach } from "../../ui/BulletBar.tsx";
+import { BulletBar, BulletLegend, bulletOf, bulletReach } from "../../ui/BulletBar.tsx";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Panel } from "../../ui/Panel.tsx";
@@ -103,15 +104,7 @@ function Facts({ queue }: { queue: Queue }) {
 }
 
 function ResourceRow({ queue, resource }: { queue: Queue; resource: Resource }) {
-  const bullet = {
-    resource,
-    allocated: queue.allocated[resource],
-    nonPreemptible: queue.allocatedNonPreemptible[resource],
-    requested: queue.requested[resource],
-    quota: queue.quota[resource],
-    limit: queue.limit[resource],
-    share: queue.share?.[resource] ?? null,
-  };
+  const bullet = bulletOf(queue, resource);
   return (
     <tr>
       <th scope="row">
@@ -177,9 +170,9 @@ function Next({ queue, workloads }: { queue: Queue; workloads: readonly Workload
       ) : (
         <ol className={styles.list}>
           {placed.map((row) => (
-            <li key={keyOf(row)}>
+            <li key={workloadKey(row)}>
               <span className={styles.sub}>{QUEUE_PAGE.place(row.position)}</span>{" "}
-              <WorkloadLink workload={keyOf(row)} name={row.owner || row.name} />{" "}
+              <WorkloadLink workload={workloadKey(row)} name={row.owner || row.name} />{" "}
               <span className={styles.sub}>{gpuCount(row.gpu)}</span>
             </li>
           ))}
@@ -201,8 +194,8 @@ function Largest({ workloads }: { workloads: readonly Workload[] }) {
       ) : (
         <ol className={styles.list}>
           {largest.map((row) => (
-            <li key={keyOf(row)}>
-              <WorkloadLink workload={keyOf(row)} name={row.owner || row.name} />{" "}
+            <li key={workloadKey(row)}>
+              <WorkloadLink workload={workloadKey(row)} name={row.owner || row.name} />{" "}
               <span className={styles.sub}>{gpuCount(row.gpu)}</span>{" "}
               <StateBadge state={row.state} />
             </li>
@@ -211,8 +204,4 @@ function Largest({ workloads }: { workloads: readonly Workload[] }) {
       )}
     </Panel>
   );
-}
-
-function keyOf({ namespace, name }: Workload): string {
-  return `${namespace}/${name}`;
 }

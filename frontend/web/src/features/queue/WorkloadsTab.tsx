@@ -5,6 +5,7 @@ import { QUEUE_PAGE } from "../../i18n/queue.ts";
 import { reasonText } from "../../i18n/reasons.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { WORKLOAD_COLUMNS, WORKLOADS } from "../../i18n/workloads.ts";
+import { workloadKey } from "../../model/names.ts";
 import type { Queue, Workload } from "../../model/rows.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
@@ -77,7 +78,7 @@ export function WorkloadsTab({ queue }: { queue: Queue }) {
     <VirtualTable
       name={QUEUE_PAGE.tabs.workloads}
       rows={workloads}
-      rowKey={keyOf}
+      rowKey={workloadKey}
       columns={COLUMNS}
       rowHeight={ROW_HEIGHT[density]}
       minWidth={760}
@@ -95,8 +96,4 @@ export function WorkloadsTab({ queue }: { queue: Queue }) {
       empty={<Empty title={QUEUE_PAGE.noWorkloads}>{QUEUE_PAGE.noWorkloadsText}</Empty>}
     />
   );
-}
-
-function keyOf({ namespace, name }: Workload): string {
-  return `${namespace}/${name}`;
 }

@@ -13,9 +13,10 @@ import { DataTable } from "../../ui/DataTable.tsx";
 import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
-import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { Empty, Loading } from "../../ui/States.tsx";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
@@ -73,7 +74,7 @@ export function EvictionsPage() {
         }
       >
         {matrix.error !== null ? (
-          <Failure title={matrix.error.name} detail={matrix.error.message} />
+          <QueryFailure error={matrix.error} onRetry={() => void matrix.refetch()} />
         ) : matrix.data === undefined ? (
           <Loading rows={6} />
         ) : (
@@ -113,7 +114,7 @@ function List({ range, rule, chosen, onClear }: ListProps) {
       : EVICTIONS.pair(label(chosen.evictor) || EVICTIONS.nobody, label(chosen.victim));
   return (
     <Panel
-      title={EVICTIONS.list}
+      title={EVICTIONS.title}
       note={note}
       tools={
         chosen !== null && (
@@ -125,14 +126,14 @@ function List({ range, rule, chosen, onClear }: ListProps) {
       flush
     >
       {pages.error !== null ? (
-        <Failure title={pages.error.name} detail={pages.error.message} />
+        <QueryFailure error={pages.error} onRetry={pages.retry} />
       ) : rows === undefined ? (
         <Loading rows={6} />
       ) : rows.length === 0 ? (
         <Empty title={EVICTIONS.emptyTitle}>{EVICTIONS.empty}</Empty>
       ) : (
         <>
-          <DataTable name={EVICTIONS.list} columns={EVICTIONS.columns}>
+          <DataTable name={EVICTIONS.title} columns={EVICTIONS.columns}>
             {rows.map((row) => (
               <Row key={row.id} eviction={row} />
             ))}

@@ -8,6 +8,7 @@ import { NONE } from "../../i18n/ui.ts";
 import { kindIn, WHY, WORKLOADS } from "../../i18n/workloads.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
+import { workloadKey } from "../../model/names.ts";
 import { inOrder, type Placed } from "../../model/order.ts";
 import { ancestors } from "../../model/tree.ts";
 import type { Column } from "../../ui/columns.ts";
@@ -50,7 +51,7 @@ export function OrderPage() {
         <VirtualTable
           name={ORDER.table}
           rows={shown}
-          rowKey={keyOf}
+          rowKey={workloadKey}
           columns={columns}
           rowHeight={ROW_HEIGHT[density]}
           minWidth={900}
@@ -154,8 +155,4 @@ function columnsOf(label: (queue: string) => string): readonly Column<Placed>[] 
       render: ({ createdAt }) => <Elapsed since={createdAt} />,
     },
   ];
-}
-
-function keyOf({ namespace, name }: Placed): string {
-  return `${namespace}/${name}`;
 }

@@ -9,6 +9,7 @@ import { DataTable } from "../../ui/DataTable.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
@@ -26,7 +27,7 @@ const TONES: Record<Decision["kind"], "good" | "accent" | "warn" | "bad"> = {
 /** One session: what each action did and how long it took, and what was decided about whom. */
 export function SessionPage() {
   const { id = "" } = useParams();
-  const { data: session, error } = useSession(id);
+  const { data: session, error, refetch } = useSession(id);
   const all = <Link to="/scheduler">{SESSION.all}</Link>;
   return (
     <Page title={SESSION.title(id)} note={all}>
@@ -39,7 +40,7 @@ export function SessionPage() {
           <RichText text={SESSION.missing} parts={{ link: all }} />
         </Empty>
       ) : (
-        <Failure title={error.name} detail={error.message} />
+        <QueryFailure error={error} onRetry={() => void refetch()} />
       )}
     </Page>
   );

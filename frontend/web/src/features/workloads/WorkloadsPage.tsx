@@ -9,6 +9,7 @@ import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
+import { workloadKey } from "../../model/names.ts";
 import type { Workload } from "../../model/rows.ts";
 import { ancestors, type NamedQueue } from "../../model/tree.ts";
 import { Page } from "../../ui/Page.tsx";
@@ -22,10 +23,6 @@ import { filterWorkloads, readFilter } from "./filter.ts";
 import styles from "./Workloads.module.css";
 
 const STATE_CHOICES = ["pending", "gated", "partial", "running", "finished", "failed"];
-
-export function workloadKey(row: Workload): string {
-  return `${row.namespace}/${row.name}`;
-}
 
 export function WorkloadsPage() {
   const { rows, loaded, begun, problem } = useTopic("workloads");

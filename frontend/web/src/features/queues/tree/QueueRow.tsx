@@ -11,9 +11,9 @@ import { draftedValue, inlinePointers, valueIn } from "../../../model/inline.ts"
 import type { Queue, Resource } from "../../../model/rows.ts";
 import type { Series } from "../../../model/series.ts";
 import type { Pointer } from "../../../model/values.ts";
-import { BulletBar } from "../../../ui/BulletBar.tsx";
+import { BulletBar, bulletOf } from "../../../ui/BulletBar.tsx";
 import { QueueMark } from "../../../ui/QueueMark.tsx";
-import { bulletOf, TEMPLATE } from "./columns.ts";
+import { TEMPLATE } from "./columns.ts";
 import { type Inline, InlineCell } from "./InlineCell.tsx";
 import styles from "./QueueTree.module.css";
 

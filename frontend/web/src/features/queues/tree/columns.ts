@@ -1,6 +1,4 @@
 import { QUEUE_COLUMNS } from "../../../i18n/queues.ts";
-import type { Queue, Resource } from "../../../model/rows.ts";
-import type { Bullet } from "../../../ui/BulletBar.tsx";
 
 /** The columns of the queue tree. The header and all rows share one grid of these widths. */
 export const COLUMNS = [
@@ -18,15 +16,3 @@ export const COLUMNS = [
 ] as const;
 
 export const TEMPLATE = COLUMNS.map((column) => column.width).join(" ");
-
-export function bulletOf(queue: Queue, resource: Resource): Bullet {
-  return {
-    resource,
-    allocated: queue.allocated[resource],
-    nonPreemptible: queue.allocatedNonPreemptible[resource],
-    requested: queue.requested[resource],
-    quota: queue.quota[resource],
-    limit: queue.limit[resource],
-    share: queue.share?.[resource] ?? null,
-  };
-}
