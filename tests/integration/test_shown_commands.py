@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.docs.shown.pages import blocks
+from tests.docs.test_shown_commands import is_shell
 from tests.e2e.rest import Session
 from tests.integration.stack import Stack
 
@@ -31,6 +33,12 @@ PAGES = (
     "docs/guides/replay-a-cycle.md",
     CI,
 )
+#: Pages whose commands change what other tests need: kubectl asks the server to check them, and keeps nothing.
+TRIED_PAGES = (
+    "act-on-workloads", "broken-gangs-first", "gpu-models", "in-quota-reclaim", "maximum-run-time", "node-pools",
+    "user-fairness", "what-if",
+)  # fmt: skip
+TRY = 'kubectl() { command kubectl "$@" --dry-run=server; }'
 SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 YAML_BLOCK = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CI_SCOPES = ["read", "simulate", "queues:write"]
@@ -45,6 +53,35 @@ kind: Queue
 metadata: {name: team-a}
 spec: {parentQueue: department, resources: {gpu: {quota: 0, limit: -1}}}
 """
+#: What the tried pages take for granted.
+OBJECTS = (
+    *(
+        {
+            "apiVersion": "scheduling.run.ai/v2",
+            "kind": "Queue",
+            "metadata": {"name": name},
+            "spec": {"parentQueue": "department", "resources": {"gpu": {"quota": 0, "limit": -1}}},
+        }
+        for name in ("research", "vision", "physics", "biology")
+    ),
+    {
+        "apiVersion": "scheduling.run.ai/v2alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "train"},
+        "spec": {"queue": "research", "minMember": 1},
+    },
+    {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train"},
+        "spec": {
+            "suspend": True,
+            "template": {
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "any"}]}
+            },
+        },
+    },
+)
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +106,31 @@ def test_the_commands_of_a_guide_work(stack: Stack, tmp_path: Path, page: str, c
     token = ci_token if page == CI else _admin_token(stack)
     assert blocks
     _run("\n".join(blocks), stack, tmp_path, {"KAIWEB_TOKEN": token})
+
+
+@pytest.fixture
+def tried_objects(stack: Stack) -> Iterator[None]:
+    manifests = yaml.safe_dump_all(OBJECTS)
+    stack.kubectl("apply", "-f", "-", stdin=manifests)
+    yield
+    stack.kubectl("delete", "--wait=false", "-f", "-", stdin=manifests)
+
+
+def test_the_server_accepts_the_edits_that_guides_show(
+    stack: Stack, tmp_path: Path, tried_objects: None
+):
+    node = stack.objects("nodes")[0]["metadata"]["name"]
+    scripts = [
+        "\n".join(
+            code.text for code in blocks(ROOT / "docs" / "guides" / f"{page}.md") if is_shell(code)
+        )
+        for page in TRIED_PAGES
+    ]
+    assert all(scripts)
+    script = "\n".join(scripts).replace("podgroup NAME", "podgroup train").replace("gpu-7", node)
+    # curl ends with an error where the server refuses.
+    (tmp_path / ".curlrc").write_text("fail\nsilent\n")
+    _run(f"{TRY}\n{script}", stack, tmp_path, {"URL": stack.url, "TOKEN": _admin_token(stack)})
 
 
 @pytest.mark.parametrize("system", ["GitHub Actions", "GitLab"])
