@@ -12,10 +12,10 @@ import yaml
 
 from sandbox.apiserver.server import Server, Settings
 from scheduler.settings import shard as shard_settings
+from tests.docs.shown.code import SHOWN
 from tests.docs.shown.kubectl_commands import manifest_files, our_definitions, patched_object
 from tests.docs.shown.pages import INDENTED, PAGES, ROOT, Code, blocks
 from tests.docs.shown.rest_commands import check_body, unknown_fields
-from tests.docs.test_shown_commands import SHOWN
 from tests.sandbox.apiserver.conftest import InProcess
 
 #: Pages whose YAML without a kind is values of the chart.

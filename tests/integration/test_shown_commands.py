@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.docs.shown.code import is_shell
 from tests.docs.shown.pages import blocks
-from tests.docs.test_shown_commands import is_shell
 from tests.e2e.rest import Session
 from tests.integration.stack import Stack
 
