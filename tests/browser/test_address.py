@@ -29,6 +29,7 @@ def _queues(page: Page) -> Callable[[], None]:
     page.goto("/queues")
     page.get_by_role("radiogroup", name="Resource").get_by_text("Memory").click()
     parent = page.get_by_role("row", name=QUEUE).first
+    expect(page.get_by_role("row", name=CHILD)).to_be_visible()
     parent.press("ArrowLeft")
     expect(page.get_by_role("row", name=CHILD)).to_have_count(0)
 

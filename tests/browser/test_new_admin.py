@@ -200,8 +200,7 @@ def test_8_a_waiting_job_is_explained_and_unblocked(stack: Stack, admin: Page):
     expect(main).to_contain_text("What ends it:")
     main.get_by_role("link", name=TEAMS[0]).first.click()
     edit = admin.get_by_role("link", name="Edit").or_(admin.get_by_role("button", name="Edit"))
-    if edit.count():
-        edit.first.click()
+    edit.first.click()
     form = admin.get_by_role("form", name=f"Edit {TEAMS[0]}")
     form.get_by_label("GPU quota", exact=True).fill("8")
     form.get_by_role("button", name="Save").click()
