@@ -64,7 +64,7 @@ class View(APIView):
             self.has_short_waits = True
         super().initial(request, *args, **kwargs)
         _check_scope(request, needs_read=self.needs_read)
-        if seen(request).is_partial:
+        if caller_visibility(request).is_partial:
             _check_visible(request, self.shows, kwargs)
         _check_texts(request)
         allowed = self.accepts.get((request.method or "").lower(), ())
@@ -91,7 +91,7 @@ def _check_scope(request: Request, *, needs_read: bool) -> None:
 
 def _check_visible(request: Request, shows: Shows, address: Mapping[str, Any]) -> None:
     """Refuse what the caller may not see as if it did not exist."""
-    visibility = seen(request)
+    visibility = caller_visibility(request)
     if shows is Shows.NOTHING:
         raise Problem("forbidden", "this is not shown to callers who see only some queues")
     if shows is Shows.QUEUE:
@@ -107,7 +107,7 @@ def _check_visible(request: Request, shows: Shows, address: Mapping[str, Any]) -
 
 def is_hidden(request: Request, queue: str) -> bool:
     """Return whether there is a queue of this name that the caller may not see."""
-    return not seen(request).shows(queue) and Queue.objects.filter(name=queue).exists()
+    return not caller_visibility(request).shows(queue) and Queue.objects.filter(name=queue).exists()
 
 
 def _check_texts(request: Request) -> None:
@@ -154,7 +154,7 @@ def caller(request: Request) -> Rights:
     return rights
 
 
-def seen(request: Request) -> Visibility:
+def caller_visibility(request: Request) -> Visibility:
     """Return what the caller may see, read once for a request."""
     visibility: Visibility | None = getattr(request, VISIBILITY, None)
     if visibility is None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework.request import Request
 
-from kaiweb.api.base import seen
+from kaiweb.api.base import caller_visibility
 from kaiweb.items.visibility import Visibility
 from kaiweb.models import ChangeSet
 from queues import selectors
@@ -17,7 +17,7 @@ from queues import selectors
 def visible_changes(request: Request) -> QuerySet[ChangeSet]:
     """Return the change sets that the caller may see."""
     rows = ChangeSet.objects.select_related("author", "decided_by")
-    visibility = seen(request)
+    visibility = caller_visibility(request)
     if not visibility.is_partial:
         return rows
     known = selectors.tree().keys()

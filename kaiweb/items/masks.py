@@ -1,4 +1,4 @@
-"""Items as somebody sees them who may see only some queues: what belongs to other queues keeps its size, not its name.
+"""Items for a caller who may see only some queues: what belongs to other queues keeps its size, but not its name.
 
 Sums over the whole cluster stay as they are. Items that belong to one queue are not masked, but left out.
 """
@@ -39,7 +39,7 @@ def masked_explanation(item: Mapping[str, Any], visibility: Visibility) -> Item:
     order = item["order"]
     if not visibility.is_partial or order is None:
         return dict(item)
-    ahead = [other for other in order["ahead"] if visibility.shows(other["queue"])]
+    ahead = [workload for workload in order["ahead"] if visibility.shows(workload["queue"])]
     return {**item, "order": {**order, "ahead": ahead}}
 
 

@@ -97,19 +97,19 @@ def _subtree_counts(
 ) -> dict[str, _Counts]:
     """Return by queue name the workloads of each queue and all queues below it; right for these queues only."""
     counts: dict[str, _Counts] = defaultdict(_Counts)
-    counted = PodGroup.objects.all()
+    pod_groups = PodGroup.objects.all()
     below = _below(children, names)
     if len(below) < FEW_QUEUES:
-        counted = counted.filter(queue__in=below)
-    rows = counted.order_by().values_list("queue", "state").annotate(count=Count("key"))
+        pod_groups = pod_groups.filter(queue__in=below)
+    rows = pod_groups.order_by().values_list("queue", "state").annotate(count=Count("key"))
     for queue, state, count in rows:
-        own = _Counts(
+        queue_counts = _Counts(
             pending=count if state in PENDING_STATES else 0,
             running=count if state in RUNNING_STATES else 0,
             total=count,
         )
         for name in hierarchy.ancestors(shapes, queue):
-            counts[name].add(own)
+            counts[name].add(queue_counts)
     return counts
 
 

@@ -147,14 +147,16 @@ def _steps(
     pool = family.pools[RESOURCES[row]]
     inputs = family.inputs(request)
     limit = inputs.limit[row]
-    wanted = np.minimum(limit, request[row])
-    quotas = np.minimum(np.where(np.isinf(inputs.quota[row]), pool, inputs.quota[row]), wanted)
+    capped_request = np.minimum(limit, request[row])
+    quotas = np.minimum(
+        np.where(np.isinf(inputs.quota[row]), pool, inputs.quota[row]), capped_request
+    )
     steps: list[dict[str, Any]] = [{"kind": "quota", "amount": rounded(float(quotas[at]))}]
-    missing = float(wanted[at] - quotas[at])
+    missing = float(capped_request[at] - quotas[at])
     weight = inputs.weight[row]
     received = 0.0
     if missing > TINY and weight[at] > 0:
-        peers = (inputs.priority == inputs.priority[at]) & (wanted - quotas > TINY)
+        peers = (inputs.priority == inputs.priority[at]) & (capped_request - quotas > TINY)
         offer = _rest_for(family, request, row, at) * float(weight[at] / weight[peers].sum())
         received = min(offer, missing)
         steps.append({"kind": "weight", "amount": rounded(offer)})
@@ -173,7 +175,7 @@ def _rest_for(family: _Family, request: Floats, row: int, at: int) -> float:
     quota = inputs.quota[row]
     pool = family.pools[RESOURCES[row]]
     quotas = np.minimum(np.where(np.isinf(quota), pool, quota), request[row])
-    lower = inputs.priority <= inputs.priority[at]
+    not_higher = inputs.priority <= inputs.priority[at]
     higher_only = request.copy()
-    higher_only[row] = np.where(lower, quotas, request[row])
+    higher_only[row] = np.where(not_higher, quotas, request[row])
     return max(0.0, pool - float(family.divide(higher_only)[row].sum()))

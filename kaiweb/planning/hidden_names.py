@@ -24,13 +24,13 @@ def refuse_hidden_names(question: Question, visibility: Visibility) -> None:
         if name not in created and not visibility.shows(name)
     ]
     removed = question.workloads.remove
-    shown = set(
+    visible = set(
         visibility.rows(PodGroup.objects.filter(key__in=removed)).values_list("key", flat=True)
     )
     findings += [
         _finding(f"/workloads/remove/{index}", f"workload '{key}' does not exist")
         for index, key in enumerate(removed)
-        if key not in shown
+        if key not in visible
     ]
     if findings:
         raise QuestionError(*findings)
@@ -40,8 +40,8 @@ def refuse_hidden_edits(edits: Sequence[QueueEdit], visibility: Visibility) -> N
     """Raise UnknownQueueError if edits name a queue that exists and that the caller may not see."""
     if not visibility.is_partial:
         return
-    named = {name for edit in edits for name in (edit.name, _parent(edit.edit)) if name}
-    unseen = [name for name in named if not visibility.shows(name)]
+    names = {name for edit in edits for name in (edit.name, _parent(edit.edit)) if name}
+    unseen = [name for name in names if not visibility.shows(name)]
     hidden = Queue.objects.filter(name__in=unseen).order_by("name").values_list("name", flat=True)
     for name in hidden:
         raise UnknownQueueError(name)

@@ -51,17 +51,17 @@ def take_over(gateway: Gateway, name: str, owner: str, request: WriteRequest) ->
     diff = [Difference("/managedBy", owner, FIELD_MANAGER)]
     entry = audit.intend(AuditAction.TAKE_OVER, name, request, before=current, diff=diff)
     try:
-        written = _own(gateway, name, owner)
+        body = _take_ownership(gateway, name, owner)
     except ServerError:
         raise  # it may have been made; the entry is settled later
     except KubeError:
         audit.withdraw(entry)
         raise
-    audit.complete(entry, written, diff)
-    return written
+    audit.complete(entry, body, diff)
+    return body
 
 
-def _own(gateway: Gateway, name: str, owner: str) -> Body:
+def _take_ownership(gateway: Gateway, name: str, owner: str) -> Body:
     """Apply the present values by force, and remove the records of the owner."""
     for _attempt in range(TRIES):
         current = read_or_none(gateway, name)
@@ -89,11 +89,11 @@ def _own(gateway: Gateway, name: str, owner: str) -> Body:
                 options=PatchOptions(field_manager=FIELD_MANAGER),
             )
         except ConflictError:
-            continue  # somebody, for example a controller of statuses, wrote in between
+            continue  # another client, for example a controller of statuses, wrote in between
     raise BusyError(f"queue '{name}' was written by others during each of {TRIES} attempts")
 
 
 def _without(body: Body, owner: str) -> list[dict[str, Any]]:
     """Return the records of all managers but one; those of subresources stay."""
     entries: list[dict[str, Any]] = body["metadata"].get("managedFields") or []
-    return [e for e in entries if e.get("manager") != owner or e.get("subresource")]
+    return [entry for entry in entries if entry.get("manager") != owner or entry.get("subresource")]

@@ -79,8 +79,8 @@ def without_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
     if not option_annotations(annotations):
         return dict(metadata)
     assert isinstance(annotations, Mapping)
-    others = {key: text for key, text in annotations.items() if key not in REST_NAMES}
-    return {**metadata, "annotations": others}
+    remaining = {key: text for key, text in annotations.items() if key not in REST_NAMES}
+    return {**metadata, "annotations": remaining}
 
 
 def option_path(field: str) -> list[str]:

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import seen
+from kaiweb.api.base import caller_visibility
 from kaiweb.api.errors import bad_parameter
 from kaiweb.api.http import cursors
 from kaiweb.items.amounts import timestamp
@@ -84,7 +84,7 @@ def answer(
 
 def _view_of(request: Request) -> str:
     """Return what tells the lists of callers apart who see only some queues."""
-    queues = seen(request).queues
+    queues = caller_visibility(request).queues
     if queues is None:
         return ""
     return f"-{hashlib.sha256(','.join(sorted(queues)).encode()).hexdigest()[:12]}"

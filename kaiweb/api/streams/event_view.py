@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, flag, seen
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.http.renderers import EventStreamRenderer
@@ -39,7 +39,7 @@ class Events(View):
         except TopicError as error:
             raise Problem("bad-request", str(error)) from error
         rights = caller(request)
-        queues = seen(request).queues
+        queues = caller_visibility(request).queues
         return Response(
             {
                 "caller": rights.username,

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, flag, row_with_number, seen
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.idempotency import refuse_key
@@ -64,7 +64,7 @@ class Tokens(View):
         """Make a token; the answer is the only place where its secret is shown."""
         refuse_key(request)
         user, now = owner(request), timezone.now()
-        token_request = read_token_request(request.data, now, seen(request))
+        token_request = read_token_request(request.data, now, caller_visibility(request))
         with transaction.atomic():
             row, secret = tokens.create(
                 user=user,

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, filtered, seen
+from kaiweb.api.base import Shows, View, caller_visibility, filtered
 from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import changes as schema
 from kaiweb.items.amounts import timestamp
@@ -34,7 +34,9 @@ class Audit(View):
     )
     def get(self, request: Request) -> Response:
         """List writes, newest first."""
-        rows = filtered(request, seen(request).rows(QuotaChange.objects.all()), FILTERS)
+        rows = filtered(
+            request, caller_visibility(request).rows(QuotaChange.objects.all()), FILTERS
+        )
         since, until = (periods.moment(request, name) for name in PERIOD)
         if since is not None:
             rows = rows.filter(at__gte=since)

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from kaiweb import request_id
 from kaiweb.api import idempotency
-from kaiweb.api.base import Shows, View, caller, row_with_number, seen
+from kaiweb.api.base import Shows, View, caller, caller_visibility, row_with_number
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
@@ -93,7 +93,7 @@ class Changes(View):
         now = timezone.now()
         row = ChangeSet(author=_user(request), created_at=now, changed_at=now, title="")
         queues = change_sets.live_queues(gateway())
-        _store(row, draft, queues, seen(request))
+        _store(row, draft, queues, caller_visibility(request))
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
         return Response(change_item(row, queues), status=201, headers=headers)
 
@@ -115,7 +115,7 @@ class ChangeDetail(View):
         draft = read_body(request.data, _Draft)
         change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
         queues = change_sets.live_queues(gateway())
-        _store(row, draft, queues, seen(request))
+        _store(row, draft, queues, caller_visibility(request))
         return Response(change_item(row, queues))
 
     @extend_schema(operation_id="deleteChange", responses={204: None})

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, seen, words
+from kaiweb.api.base import Shows, View, caller, caller_visibility, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import parameters, periods, tables
 from kaiweb.api.schema import usage as schema
@@ -37,7 +37,7 @@ def as_tables(answer: Any) -> dict[Any, Any]:
 
 def seen_queue(request: Request, tree: hierarchy.Tree, name: str) -> str:
     """Return the name of a queue whose use the caller may see, or refuse."""
-    if name not in tree or not seen(request).shows(name):
+    if name not in tree or not caller_visibility(request).shows(name):
         raise Problem("not-found", f"queue '{shown(name)}' does not exist")
     if not use_visibility_of(caller(request), lambda: tree).shows(name):
         raise Problem("forbidden", f"you may not see the use of queue '{name}'")

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, filtered, seen, words
+from kaiweb.api.base import Shows, View, caller, caller_visibility, filtered, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import details
@@ -79,13 +79,13 @@ class NodePods(View):
         """List the pods on the node that have not finished, those with most GPUs first."""
         if not Node.objects.filter(name=name).exists():
             raise Problem("not-found", f"node '{name}' does not exist")
-        visibility = seen(request)
+        visibility = caller_visibility(request)
         pods = [pod for pod in items.pods_of(name) if visibility.shows(pod["queue"])]
         return Response({"items": pods})
 
 
 def _items(request: Request, rows: Sequence[Node]) -> list[dict[str, Any]]:
-    visibility = seen(request)
+    visibility = caller_visibility(request)
     return [masked_node(item, visibility) for item in items.items_of(rows)]
 
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import Shows, View, caller, flag, seen
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
@@ -53,7 +53,7 @@ class Queues(View):
     )
     def get(self, request: Request) -> Response:
         """List queues; `root` names the subtree, `parent` the direct parent, `q` part of a name."""
-        rows = seen(request).rows(Queue.objects.all(), "name")
+        rows = caller_visibility(request).rows(Queue.objects.all(), "name")
         filters = request.query_params
         if "parent" in filters:
             rows = rows.filter(parent=filters["parent"])

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api.base import Shows, View, filtered, row_with_number, seen, words
+from kaiweb.api.base import Shows, View, caller_visibility, filtered, row_with_number, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import scheduling as schema
@@ -76,7 +76,7 @@ class SessionDetail(View):
         row = row_with_number(SessionRecord.objects.all(), pk)
         if row is None:
             raise Problem("not-found", f"session {pk} does not exist (any more)")
-        visibility = seen(request)
+        visibility = caller_visibility(request)
         decisions = [masked_eviction(entry, visibility) for entry in row.decisions]
         if visibility.is_partial:
             decisions = [entry for entry in decisions if entry["queue"]]
@@ -98,7 +98,7 @@ class Evictions(View):
     def get(self, request: Request) -> Response:
         """List evictions of a span of time, newest first."""
         start, end = _period(request)
-        visibility = seen(request)
+        visibility = caller_visibility(request)
         rows = visibility.rows(EvictionRecord.objects.filter(at__gte=start, at__lt=end))
         if EVICTOR_FILTERS & set(request.query_params):
             rows = visibility.rows(rows, "evictor_queue")
@@ -124,7 +124,7 @@ class EvictionMatrix(View):
     def get(self, request: Request) -> Response:
         """Return evictions summed by the two queues and the rule."""
         start, end = _period(request)
-        visibility = seen(request)
+        visibility = caller_visibility(request)
         rows = (
             visibility.rows(EvictionRecord.objects.filter(at__gte=start, at__lt=end))
             .values("queue", "evictor_queue", "rule")
@@ -171,7 +171,7 @@ class BindRequests(View):
     )
     def get(self, request: Request) -> Response:
         """List the decisions that are being carried out or have failed."""
-        rows = _visible_requests(seen(request))
+        rows = _visible_requests(caller_visibility(request))
         rows = filtered(request, rows, ("namespace", "phase", "node"))
         return pagination.answer(request, rows, BIND_REQUESTS, _bind_request_items)
 
@@ -213,5 +213,5 @@ class Cluster(View):
     @extend_schema(operation_id="getCluster", responses=schema.Cluster)
     def get(self, request: Request) -> Response:
         """Return GPUs, nodes, workloads, who starves and who borrows."""
-        item = masked_cluster(cluster_item(), seen(request))
+        item = masked_cluster(cluster_item(), caller_visibility(request))
         return Response({**item, "asOf": pagination.as_of()})

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import Shows, View, caller, row_with_number, seen
+from kaiweb.api.base import Shows, View, caller, caller_visibility, row_with_number
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
@@ -110,7 +110,7 @@ class SimulationDetail(View):
     @extend_schema(operation_id="getSimulation", responses=schema.Simulation)
     def get(self, request: Request, pk: int) -> Response:
         """Return the question, and the answer once it is there."""
-        return Response(simulation_item(_find(request, pk), seen(request)))
+        return Response(simulation_item(_find(request, pk), caller_visibility(request)))
 
     @extend_schema(operation_id="deleteSimulation", responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -127,7 +127,7 @@ class SimulationDetail(View):
 def _visible(request: Request) -> QuerySet[Simulation]:
     """Return all simulations; for callers who see only some queues, their own and the previews of visible changes."""
     rows = Simulation.objects.select_related("author")
-    if not seen(request).is_partial:
+    if not caller_visibility(request).is_partial:
         return rows
     previews = visible_changes(request).values("preview")
     return rows.filter(Q(author=request.user) | Q(pk__in=previews))
@@ -151,7 +151,7 @@ def start_simulation(request: Request, body: object, wait_s: int) -> Simulation:
         raise Problem("forbidden", f"simulating needs a token with the scope '{SIMULATE}'")
     assert isinstance(request.user, User)
     question = read_question(body)
-    refuse_hidden_names(question, seen(request))
+    refuse_hidden_names(question, caller_visibility(request))
     try:
         row = simulations.request_simulation(question, request.user, timezone.now())
     except simulations.TooManySimulationsError as error:
@@ -168,7 +168,7 @@ def _start(request: Request, body: object, wait_s: int) -> Response:
     headers = {"Location": f"/api/v1/simulations/{row.pk}"}
     if not is_finished:
         headers["Retry-After"] = "1"
-    item = simulation_item(row, seen(request))
+    item = simulation_item(row, caller_visibility(request))
     return Response(item, status=200 if is_finished else 202, headers=headers)
 
 

@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, flag, seen, words
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import workloads as schema
@@ -62,7 +62,7 @@ class Workloads(View):
 
 def filtered(request: Request) -> QuerySet[PodGroup]:
     """Return the pod groups that the filters let through."""
-    rows = seen(request).rows(PodGroup.objects.all())
+    rows = caller_visibility(request).rows(PodGroup.objects.all())
     queues = set(words(request, "queue"))
     if queues:
         if flag(request, "subtree"):
@@ -103,7 +103,7 @@ class WaitingOrder(View):
     )
     def get(self, request: Request) -> Response:
         """Return who waits for room, next one first."""
-        return _in_order(request, seen(request).rows(PodGroup.objects.all()))
+        return _in_order(request, caller_visibility(request).rows(PodGroup.objects.all()))
 
 
 class QueueWaitingOrder(View):
@@ -143,7 +143,7 @@ class WorkloadDetail(View):
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return the workload with its pods and its explanation."""
         row = find(namespace, name)
-        item = masked_workload(detail_items([row.key])[0], seen(request))
+        item = masked_workload(detail_items([row.key])[0], caller_visibility(request))
         return Response(item, headers={"ETag": f'W/"{row.version}"'})
 
 
@@ -161,7 +161,7 @@ class WorkloadExplain(View):
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """Return the dominant reason, its evidence and the stages; with `verify` also what would unblock it."""
         row = find(namespace, name)
-        explanation = masked_explanation(explain(row), seen(request))
+        explanation = masked_explanation(explain(row), caller_visibility(request))
         answer = {**explanation, "state": row.state, "asOf": pagination.as_of()}
         if flag(request, "verify"):
             answer["unblocks"] = _unblocks(request, row)
@@ -172,7 +172,7 @@ def _unblocks(request: Request, row: PodGroup) -> Sequence[dict[str, Any]]:
     """Return what lets the workload start, as simulations have shown; cached for a minute."""
     if not caller(request).may_simulate:
         raise Problem("forbidden", f"verify needs a token with the scope '{SIMULATE}'")
-    visibility = seen(request)
+    visibility = caller_visibility(request)
     key = f"unblocks:{row.uid}:{row.version}:{row.reason_code}"
     if visibility.is_partial:
         # The simulations behind the answer are shown to their author only.

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, seen
+from kaiweb.api.base import Shows, View, caller, caller_visibility
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import details as schema
@@ -45,7 +45,7 @@ class QueueShareSteps(View):
         item = share_item(name)
         if item is None:
             raise UnknownQueueError(name)
-        visibility = seen(request)
+        visibility = caller_visibility(request)
         for share in item["resources"].values():
             share["siblings"] = [row for row in share["siblings"] if visibility.shows(row["queue"])]
         return Response(item)
@@ -92,8 +92,8 @@ class QueueTakeOver(View):
         Only admins may; the audit log says from whom the queue was taken.
         """
         body = read_body(request.data, _TakeOver)
-        written = take_over(gateway(), name, body.owner, write_request(request))
-        return Response(items_of([queue_row(convert(written, QueueView))])[0])
+        queue = take_over(gateway(), name, body.owner, write_request(request))
+        return Response(items_of([queue_row(convert(queue, QueueView))])[0])
 
 
 class _TakeOver(Struct, frozen=True, kw_only=True):
