@@ -130,7 +130,15 @@ def test_the_server_accepts_the_edits_that_guides_show(
     script = "\n".join(scripts).replace("podgroup NAME", "podgroup train").replace("gpu-7", node)
     # curl ends with an error where the server refuses.
     (tmp_path / ".curlrc").write_text("fail\nsilent\n")
-    _run(f"{TRY}\n{script}", stack, tmp_path, {"URL": stack.url, "TOKEN": _admin_token(stack)})
+    unreadable = (
+        """! kubectl annotate queue research kaiweb.dev/gpu-models='{"A": {"quota": "many"}}'"""
+    )
+    _run(
+        f"{TRY}\n{script}\n{unreadable} || exit 1",
+        stack,
+        tmp_path,
+        {"URL": stack.url, "TOKEN": _admin_token(stack)},
+    )
 
 
 @pytest.mark.parametrize("system", ["GitHub Actions", "GitLab"])

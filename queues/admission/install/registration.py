@@ -8,7 +8,7 @@ are not delayed, and do not depend on the web process (see `docs/differences.md`
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kube.errors import NotFoundError
@@ -23,8 +23,14 @@ from kube.keys import (
 from kube.resources import Resource
 from queues.admission import routes
 from queues.admission.bodies import Json
+from queues.tree.options import REST_NAMES
 
 GROUP = "admissionregistration.k8s.io"
+#: The CEL condition that an update changes annotations, for an object that has some.
+ANNOTATIONS_CHANGED = (
+    "!has(oldObject.metadata.annotations) || "
+    "object.metadata.annotations != oldObject.metadata.annotations"
+)
 MUTATING = Resource(
     group=GROUP,
     version="v1",
@@ -211,9 +217,7 @@ def _pod_conditions(registration: Registration, *, is_update: bool) -> list[Json
         conditions.append(
             {
                 "name": "asks-for-part-of-a-gpu",
-                "expression": "has(object.metadata.annotations) && ("
-                + " || ".join(f"'{key}' in object.metadata.annotations" for key in SHARING_KEYS)
-                + ")",
+                "expression": _has_annotation(SHARING_KEYS),
             }
         )
     if is_update:
@@ -222,11 +226,16 @@ def _pod_conditions(registration: Registration, *, is_update: bool) -> list[Json
             {
                 "name": "request-changed",
                 "expression": "request.operation == 'CREATE' || object.spec != oldObject.spec || "
-                "!has(oldObject.metadata.annotations) || "
-                "object.metadata.annotations != oldObject.metadata.annotations",
+                + ANNOTATIONS_CHANGED,
             }
         )
     return conditions
+
+
+def _has_annotation(keys: Iterable[str]) -> str:
+    """Return the CEL condition that an object has one of these annotations."""
+    alternatives = " || ".join(f"'{key}' in object.metadata.annotations" for key in keys)
+    return f"has(object.metadata.annotations) && ({alternatives})"
 
 
 def _topology_hook(registration: Registration) -> Json:
@@ -243,8 +252,9 @@ def _queue_hook(registration: Registration) -> Json:
     hook["failurePolicy"] = registration.objects_policy
     hook["matchConditions"] = [
         {
-            "name": "spec-changed",
-            "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
+            "name": "spec-or-options-changed",
+            "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec || "
+            f"({_has_annotation(REST_NAMES)} && ({ANNOTATIONS_CHANGED}))",
         }
     ]
     return hook

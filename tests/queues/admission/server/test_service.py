@@ -31,6 +31,7 @@ from queues.admission.review import ALLOWED, BadReviewError, read_request, respo
 from queues.admission.routes import VALIDATE_POD_GROUP, Routes
 from queues.admission.server.server import AdmissionServer
 from queues.admission.server.switches import flag, settings_from_environment
+from sandbox.apiserver.schema.rules import Rules
 from tests.fakes.gateway import FakeGateway
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -261,6 +262,31 @@ def test_selectors_of_the_config_narrow_the_pod_webhooks() -> None:
         "operator": "Exists",
     }
     assert [c["name"] for c in hook["matchConditions"]] == ["scheduler-name-match"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_asked"),
+    [
+        ({}, {}, False),
+        ({"note": "a"}, {"note": "b"}, False),
+        ({}, {"kaiweb.dev/gpu-models": "{}"}, True),
+        ({"kaiweb.dev/max-run-time": "1h"}, {"kaiweb.dev/max-run-time": "1"}, True),
+        ({"kaiweb.dev/max-run-time": "1h"}, {"kaiweb.dev/max-run-time": "1h"}, False),
+        ({"kaiweb.dev/max-run-time": "1h"}, {}, False),
+    ],
+)
+def test_an_edit_of_the_options_of_a_queue_is_validated_like_one_of_its_spec(
+    old: dict[str, str], new: dict[str, str], is_asked: bool
+) -> None:
+    hooks = [hook for body in registered().values() for hook in body["webhooks"]]
+    (hook,) = (hook for hook in hooks if hook["name"] == "queue-validation.kai.scheduler")
+    (condition,) = hook["matchConditions"]
+    objects = {
+        name: {"metadata": {"annotations": annotations} if annotations else {}, "spec": {}}
+        for name, annotations in (("object", new), ("oldObject", old))
+    }
+    values = {**objects, "request": {"operation": "UPDATE"}}
+    assert Rules().decide(condition["expression"], values) is is_asked
 
 
 def test_registration_can_be_repeated_and_undone() -> None:
