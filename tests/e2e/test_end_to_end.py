@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from kaiweb.supervisor.layout import ACCOUNTS
@@ -51,27 +49,15 @@ class TestEndToEndOnRealCluster(EndToEndChecks):
         assert queue["spec"]["resources"]["gpu"]["quota"] == 9
 
     def test_a_pod_waits_for_its_static_volume_and_follows_it(self, workloads: Stack):  # noqa: F811
+        """The simulated volume controller binds the claim once the scheduler has chosen the volume."""
         workloads.kubectl("apply", "-f", "-", stdin=VOLUME)
-        # This and the two patches below are what the volume controller of a complete cluster does.
-        free = json.dumps({"status": {"phase": "Available"}})
-        workloads.kubectl("patch", "pv", "shelf", "--subresource=status", "-p", free)
-        reference = wait_until(
-            lambda: workloads.objects("pv", "shelf")[0]["spec"].get("claimRef"),
-            what="a claim on the volume",
-            stack=workloads,
-        )
-        assert (reference["namespace"], reference["name"]) == ("kai-test", "books")
-        assert _node_of(workloads, "reader") == ""
-        workloads.kubectl(
-            "patch", "pvc", "books", "-n", "kai-test", "-p", '{"spec": {"volumeName": "shelf"}}'
-        )
-        bound = json.dumps({"status": {"phase": "Bound"}})
-        workloads.kubectl(
-            "patch", "pvc", "books", "-n", "kai-test", "--subresource=status", "-p", bound
-        )
         wait_until(
             lambda: _node_of(workloads, "reader"), what="the bound pod reader", stack=workloads
         )
+        claim = workloads.objects("pvc", "books", "-n", "kai-test")[0]
+        assert (claim["status"]["phase"], claim["spec"]["volumeName"]) == ("Bound", "shelf")
+        reference = workloads.objects("pv", "shelf")[0]["spec"]["claimRef"]
+        assert (reference["namespace"], reference["name"]) == ("kai-test", "books")
         assert _node_of(workloads, "reader") == "a100-2"
 
     def test_a_claimed_device_is_written_into_the_claim(self, workloads: Stack):  # noqa: F811
