@@ -13,7 +13,7 @@ from celery import Celery
 from kaiweb import beat
 from kaiweb.beat import ShardClock
 from kaiweb.supervisor.desired import (
-    FILE,
+    DESIRED_FILE,
     DesiredFile,
     DesiredProcesses,
     can_be_process,
@@ -62,15 +62,18 @@ def test_the_file_is_read_only_when_it_has_changed(tmp_path: Path):
     write_desired(tmp_path, WANTED)
     assert file.changed() == WANTED
     assert file.changed() is None
-    (tmp_path / FILE).write_text(
+    (tmp_path / DESIRED_FILE).write_text(
         '{"shards": ["a/b"], "off": [], "arguments": {}, "environment": {}}'
     )
-    os.utime(tmp_path / FILE, ns=(1, 1))
+    os.utime(tmp_path / DESIRED_FILE, ns=(1, 1))
     assert file.changed() is None
-    assert complaints == [f"{tmp_path / FILE}: expected DNS labels as shards, got 'a/b'"]
-    (tmp_path / FILE).write_text("[]")
+    assert complaints == [f"{tmp_path / DESIRED_FILE}: expected DNS labels as shards, got 'a/b'"]
+    (tmp_path / DESIRED_FILE).write_text("[]")
     assert file.changed() is None
-    assert f"{tmp_path / FILE}: expected what the operator writes, got TypeError" in complaints[1]
+    assert (
+        f"{tmp_path / DESIRED_FILE}: expected what the operator writes, got TypeError"
+        in complaints[1]
+    )
 
 
 def test_beat_ticks_for_a_shard_as_long_as_it_is_wanted(tmp_path: Path, settings: Any):

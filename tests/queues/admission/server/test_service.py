@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -367,6 +369,16 @@ def test_what_is_no_review_is_refused(body: bytes) -> None:
         read_request(body)
 
 
+@pytest.fixture
+def default_recursion_limit() -> Iterator[None]:
+    """Set Python's default recursion limit, which a library that other tests import raises."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("default_recursion_limit")
 @pytest.mark.parametrize("depth", [300, 900, 90_000])
 def test_a_deep_review_is_answered_or_refused(depth: int) -> None:
     nested = '{"a":' * depth + "1" + "}" * depth
