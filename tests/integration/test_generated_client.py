@@ -21,6 +21,7 @@ SETTINGS = "post_hooks: []\ncontent_type_overrides: {application/yaml: text/plai
 #: A program that uses the client. It is type-checked together with it.
 PROGRAM = """
 import sys
+import time
 
 from httpx import Timeout
 from kaiweb_client import AuthenticatedClient
@@ -85,7 +86,11 @@ assert isinstance(applied, Change) and applied.state == "applied", applied
 undo = revert_change.sync(draft.id, client=client)
 assert isinstance(undo, Change) and undo.state == "draft", undo
 
-last = get_queue.sync("generated", client=client)
+for _ in range(100):  # until the mirror has seen the edit
+    last = get_queue.sync("generated", client=client)
+    if isinstance(last, Queue) and last.priority == 5:
+        break
+    time.sleep(0.1)
 assert isinstance(last, Queue) and last.priority == 5, last
 gone = delete_queue.sync_detailed("generated", client=client, if_match=last.etag)
 assert gone.status_code == 204, gone
