@@ -154,6 +154,21 @@ def run_volume_controller(gateway: FakeGateway) -> None:
             )
 
 
+def kill_and_recover(
+    gateway: FakeGateway, at: int, *, is_answer_lost: bool, is_outdated: bool = False
+) -> None:
+    """Let a binder die at a write, before it or before its answer arrives, and another one take over.
+
+    Parameters
+    ----------
+    is_outdated : see `recover`
+    """
+    try:
+        binder_on(InterruptedGateway(gateway, at, is_answer_lost, kill)).run()
+    except Killed:
+        recover(gateway, is_outdated=is_outdated)
+
+
 def binder_on(gateway: Any, *, now: float = 0.0) -> Harness:
     """Return a binder process whose reservation pods get a device as soon as it waits for one."""
     harness = Harness(gateway, now=now)
@@ -249,11 +264,7 @@ def test_after_a_kill_at_any_write_the_next_binder_binds_the_pod_once(
     kind: str, at: int, is_answer_lost: bool
 ) -> None:
     gateway = cluster_with(kind)
-    dying = InterruptedGateway(gateway, at, is_answer_lost, kill)
-    try:
-        binder_on(dying).run()
-    except Killed:
-        recover(gateway)
+    kill_and_recover(gateway, at, is_answer_lost=is_answer_lost)
     assert_bound_once(gateway, kind)
 
 
@@ -264,11 +275,7 @@ def test_after_a_kill_at_any_write_of_a_refused_bind_everything_is_taken_back(
 ) -> None:
     gateway = cluster_with(kind)
     gateway.refuse("bind", "pods", "p", ForbiddenError("not you"))
-    dying = InterruptedGateway(gateway, at, is_answer_lost, kill)
-    try:
-        binder_on(dying).run()
-    except Killed:
-        recover(gateway)
+    kill_and_recover(gateway, at, is_answer_lost=is_answer_lost)
     assert_taken_back(gateway, kind)
 
 
@@ -278,11 +285,7 @@ def test_after_a_kill_at_any_write_a_request_of_a_former_scheduler_leaves_nothin
     kind: str, at: int, is_answer_lost: bool
 ) -> None:
     gateway = cluster_with(kind)
-    dying = InterruptedGateway(gateway, at, is_answer_lost, kill)
-    try:
-        binder_on(dying).run()
-    except Killed:
-        recover(gateway, is_outdated=True)
+    kill_and_recover(gateway, at, is_answer_lost=is_answer_lost, is_outdated=True)
     if "nodeName" in gateway.raw(PODS, "p", "ns")["spec"]:
         assert_bound_once(gateway, kind)
     else:
@@ -295,13 +298,12 @@ def test_a_binder_that_stood_still_changes_nothing_that_another_did_meanwhile(
     kind: str, at: int, is_answer_lost: bool
 ) -> None:
     gateway = cluster_with(kind)
-    stopped = InterruptedGateway(gateway, at, is_answer_lost, lambda: _take_over(gateway))
-    binder_on(stopped).run()
+
+    def take_over() -> None:
+        recover(gateway)
+
+    binder_on(InterruptedGateway(gateway, at, is_answer_lost, take_over)).run()
     assert_bound_once(gateway, kind)
-
-
-def _take_over(gateway: FakeGateway) -> None:
-    recover(gateway)
 
 
 @EVERY_WRITE
