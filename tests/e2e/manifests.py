@@ -164,11 +164,7 @@ spec:
     + _pod("memory", on="t4-1", annotations='gpu-memory: "8000"')
     + _pod("pair", on="t4-1", annotations='gpu-fraction: "0.5", gpu-fraction-num-devices: "2"')
     + _pod("slice", main=", resources: {limits: {nvidia.com/mig-1g.5gb: 1}}")
-    + _pod(
-        "templated",
-        spec="  resourceClaims: [{name: card, resourceClaimTemplateName: each}]\n",
-        main=_CLAIMING,
-    )
+    + _pod("templated", spec=_EACH, main=_CLAIMING)
     + _pod("sharer-a", spec=_COMMON, main=_CLAIMING)
     + _pod("sharer-b", spec=_COMMON, main=_CLAIMING)
     + _pod("writer", spec=_SCRATCH, main=", resources: {limits: {nvidia.com/gpu: 1}}")
