@@ -18,12 +18,11 @@ import pytest
 import yaml
 
 from tests.docs.shown.code import is_shell
-from tests.docs.shown.pages import blocks
+from tests.docs.shown.pages import ROOT, blocks
 from tests.e2e.rest import Session
 from tests.integration.stack import Stack
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
-ROOT = Path(__file__).resolve().parents[2]
 CI = "docs/guides/ci.md"
 PAGES = (
     "README.md",
@@ -39,7 +38,6 @@ TRIED_PAGES = (
     "user-fairness", "what-if",
 )  # fmt: skip
 TRY = 'kubectl() { command kubectl "$@" --dry-run=server; }'
-SHELL_BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 YAML_BLOCK = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CI_SCOPES = ["read", "simulate", "queues:write"]
 QUEUES = """
@@ -101,11 +99,11 @@ def ci_token(stack: Stack) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_guide_work(stack: Stack, tmp_path: Path, page: str, ci_token: str):
-    blocks = SHELL_BLOCK.findall((ROOT / page).read_text())
+    scripts = [code.text for code in blocks(ROOT / page) if code.language == "sh"]
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     token = ci_token if page == CI else _admin_token(stack)
-    assert blocks
-    _run("\n".join(blocks), stack, tmp_path, {"KAIWEB_TOKEN": token})
+    assert scripts
+    _run("\n".join(scripts), stack, tmp_path, {"KAIWEB_TOKEN": token})
 
 
 @pytest.fixture

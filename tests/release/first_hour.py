@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from tests.docs.shown.pages import blocks_of
+
 SOURCE = Path(__file__).resolve().parents[2]
 LIMIT_S = 300.0
 STOP_S = 40.0
@@ -48,8 +50,6 @@ ABSENT = (
 )
 #: Read only, as on the host: libraries, certificates, the resolver's settings. Programs are copied one by one.
 BOUND = ("usr/lib", "usr/lib64", "usr/share", "etc", "proc", "dev")
-CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 UP = re.compile(r"kaiweb is up after ([\d.]+) s")
 
 
@@ -64,11 +64,15 @@ class Step:
 
 def commands(page: str) -> list[str]:
     """Return the commands for the second terminal: the lines after `$` in the console blocks, then the sh blocks."""
-    shown = [line for block in CONSOLE.findall(page) for line in block.splitlines()]
+    lines: dict[str, list[str]] = {"console": [], "sh": []}
+    for block in blocks_of(page, "README.md"):
+        lines.get(block.language, []).extend(block.text.splitlines())
     typed = [
-        line.removeprefix("$ ").partition(" #")[0].rstrip() for line in shown if line[:2] == "$ "
+        line.removeprefix("$ ").partition(" #")[0].rstrip()
+        for line in lines["console"]
+        if line[:2] == "$ "
     ]
-    return typed + [line for block in SHELL.findall(page) for line in block.splitlines() if line]
+    return typed + [line for line in lines["sh"] if line]
 
 
 def script(lines: Sequence[str]) -> str:
@@ -129,9 +133,14 @@ class Root:
             self.port = chosen.getsockname()[1]
 
     def start(
-        self, command: str, folder: str = "/home/new", **options: object
+        self, command: str, folder: str = "/home/new", *, output: int | None = None
     ) -> subprocess.Popen[str]:
-        """Start a command of bash in the root, with an environment that holds nothing of ours."""
+        """Start a command of bash in the root, with an environment that holds nothing of ours.
+
+        Parameters
+        ----------
+        output : where it writes to, as `subprocess.Popen` takes it; None: where we do
+        """
         user = [f"--userspec={USER}:{USER}"] if self.is_other_user else []
         clean = ["env", "-i", "PATH=/usr/bin:/bin", "HOME=/home/new", f"KAIWEB_PORT={self.port}"]
         full = [
@@ -143,7 +152,10 @@ class Root:
             "-c",
             f"cd {folder} && {command}",
         ]
-        return subprocess.Popen(full, text=True, start_new_session=True, **options)  # type: ignore[call-overload,no-any-return]
+        errors = None if output is None else subprocess.STDOUT
+        return subprocess.Popen(
+            full, text=True, start_new_session=True, stdout=output, stderr=errors
+        )
 
     def run(self, command: str) -> Step:
         """Run a command to its end.
@@ -181,9 +193,7 @@ def follow(root: Root) -> int:
     root.run(f"for p in {missing}; do ! command -v $p || exit 1; done")
     steps = [root.run("git clone --quiet /srv/kaiweb.git kaiweb")]
     began = time.monotonic()
-    server = root.start(
-        "exec make run", "/home/new/kaiweb", stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    server = root.start("exec make run", "/home/new/kaiweb", output=subprocess.PIPE)
     assert server.stdout is not None
     output = Output(server.stdout)
     reader = threading.Thread(target=output.read, daemon=True)

@@ -45,10 +45,14 @@ class Code:
 
 def blocks(page: Path) -> Iterator[Code]:
     """Yield the code blocks of a page, in order."""
-    name = page.relative_to(ROOT).as_posix()
-    for start, language, lines in _blocks(page.read_text().splitlines()):
-        text = dedent("\n".join(lines))
-        yield Code(page=name, line=start, language=language, text=text)
+    return blocks_of(page.read_text(), page.relative_to(ROOT).as_posix())
+
+
+def blocks_of(text: str, name: str) -> Iterator[Code]:
+    """Yield the code blocks of the text of the page of that name, in order."""
+    for start, language, lines in _blocks(text.splitlines()):
+        code = dedent("\n".join(lines))
+        yield Code(page=name, line=start, language=language, text=code)
 
 
 def spans(page: Path) -> Iterator[Code]:
