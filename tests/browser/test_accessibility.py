@@ -237,12 +237,12 @@ def test_in_forced_colors_what_is_drawn_keeps_its_colors(filled: str, reader: Pa
     reader.goto(path)
     drawn = reader.locator(DRAWN[path]).first
     expect(drawn).to_be_attached()
-    kept = drawn.evaluate(
+    is_kept = drawn.evaluate(
         """(element) => getComputedStyle(element).forcedColorAdjust === "none"
           || [...element.querySelectorAll("*")].some((each) => getComputedStyle(each).forcedColorAdjust === "none")"""
     )
     reader.emulate_media(forced_colors="none", reduced_motion="reduce")
-    assert kept
+    assert is_kept
 
 
 def test_axe_finds_nothing_in_a_form_with_changes(filled: str, reader: Page):

@@ -263,9 +263,9 @@ def test_who_logs_in_with_a_kubeconfig_reaches_the_web_process(helm: Path) -> No
         "kubernetesLogin.roles[0].group=system:serviceaccounts:lab",
         "kubernetesLogin.roles[0].role=editor", "kubernetesLogin.roles[0].subtree=lab",
     )  # fmt: skip
-    given = variables(main_container(of_kind(objects, "Deployment")["kaiweb-web"]))
-    assert given["KAIWEB_KUBERNETES_AUDIENCES"] == "https://kai.example.com"
-    rules = role_rules("KAIWEB_KUBERNETES_ROLES", given)
+    environment = variables(main_container(of_kind(objects, "Deployment")["kaiweb-web"]))
+    assert environment["KAIWEB_KUBERNETES_AUDIENCES"] == "https://kai.example.com"
+    rules = role_rules("KAIWEB_KUBERNETES_ROLES", environment)
     assert rules == (("system:serviceaccounts:lab", "editor", "lab"),)
 
 

@@ -33,11 +33,11 @@ def test_every_copied_file_exists_and_is_sent_to_the_build() -> None:
 def test_the_sdist_is_a_context_for_the_images() -> None:
     # The sdist holds what Git keeps (hatchling), so images can be built from it as from a checkout.
     needed = [".dockerignore", "Dockerfile", *SOURCES]
-    kept = subprocess.run(
+    files = subprocess.run(
         ["git", "ls-files", "--", *needed], cwd=CHECKOUT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     for path in needed:
-        assert any(file == path or file.startswith(f"{path}/") for file in kept), path
+        assert any(file == path or file.startswith(f"{path}/") for file in files), path
 
 
 def test_the_image_holds_every_package_of_the_project() -> None:

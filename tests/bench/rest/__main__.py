@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -94,18 +95,18 @@ def _measure_all(options: argparse.Namespace) -> int:
     return 1 if slow else 0
 
 
-def _timed(get: object, address: str) -> tuple[float, float]:
+def _timed(get: Callable[[str], object], address: str) -> tuple[float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
-    get(address)  # type: ignore[operator]
+    get(address)
     return (time.perf_counter() - wall) * 1000, (time.process_time() - cpu) * 1000
 
 
-def _profile(get: object, address: str) -> None:
+def _profile(get: Callable[[str], object], address: str) -> None:
     import cProfile
     import pstats
 
     profile = cProfile.Profile()
-    profile.runcall(get, address)  # type: ignore[arg-type]
+    profile.runcall(get, address)
     pstats.Stats(profile).sort_stats("cumulative").print_stats(35)
 
 

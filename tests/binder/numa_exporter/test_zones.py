@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ ZONE_OF_CPU = {cpu: cpu // 4 for cpu in range(8)}
 GPU = "nvidia.com/gpu"
 
 
-def placement(**grant: object) -> str:
-    return observed_placement(PodGrant(namespace="ns", name="p", **grant), ZONE_OF_CPU)  # type: ignore[arg-type]
+def placement(**grant: Any) -> str:
+    return observed_placement(PodGrant(namespace="ns", name="p", **grant), ZONE_OF_CPU)
 
 
 def test_devices_cpus_and_memory_are_summed_by_zone_in_order() -> None:

@@ -30,7 +30,7 @@ def is_shell(code: Code) -> bool:
     word = FIRST_WORD.match(first)
     if FUNCTION.match(first) or (word and word[1] in {"api", "export", "for", "cd"}):
         return code.language != "span"
-    is_program = bool(word) and word[1].rpartition("/")[2] in PROGRAMS  # type: ignore[index]
+    is_program = word is not None and word[1].rpartition("/")[2] in PROGRAMS
     if code.language == "span":
         return is_program and len(code.text.split()) > 1 and code.text not in PROSE
     return is_program

@@ -59,8 +59,9 @@ def management_options(parser: ArgumentParser, words: list[str]) -> set[str] | N
     options = set(parser._option_string_actions)
     groups = parser._subparsers._group_actions if parser._subparsers else []
     for group in groups:
+        choices: dict[str, ArgumentParser] = getattr(group, "choices", None) or {}
         for name in words[0].split("|") if words else []:
-            if name not in (group.choices or ()):
+            if name not in choices:
                 return None
-            options |= set(group.choices[name]._option_string_actions)  # type: ignore[index,call-overload]
+            options |= set(choices[name]._option_string_actions)
     return options

@@ -146,11 +146,11 @@ def test_bounds_of_models_are_compared_with_each_other_and_the_total() -> None:
 
 def test_the_sum_of_the_children_is_compared_with_the_parent_model_by_model() -> None:
     top = model_body("top", A100={"quota": 4, "limit": 6})
-    one = model_body("one", "top", A100={"quota": 3})
+    sibling = model_body("one", "top", A100={"quota": 3})
     fits = model_body("two", "top", A100={"quota": 1, "limit": 6}, H100={"quota": 9})
-    assert codes(fits, top, one) == []
+    assert codes(fits, top, sibling) == []
     over = model_body("two", "top", A100={"quota": 2, "limit": 7})
-    assert codes(over, top, one) == [
+    assert codes(over, top, sibling) == [
         ("/gpuModels/A100/limit", "limit-over-parent"),
         ("/gpuModels/A100/quota", "children-over-parent"),
     ]

@@ -232,8 +232,7 @@ def test_priority_and_preemptibility() -> None:
         group("e", priorityClassName="build", preemptibility="semi-preemptible"),
     )
     groups = build(cluster).cluster.pod_groups
-    made = [(item.name, item.priority, item.preemptible) for item in groups]
-    assert made == [
+    assert [(item.name, item.priority, item.preemptible) for item in groups] == [
         ("a", 100, False),
         ("b", 70, True),
         ("c", 100, True),

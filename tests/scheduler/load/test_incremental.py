@@ -33,7 +33,7 @@ def comparable(snapshot: Snapshot) -> tuple[object, ...]:
 @given(STEPS)
 def test_a_kept_snapshot_equals_one_made_anew_after_any_steps(steps: list[Step]) -> None:
     cluster, params = first_cluster(), PARAMS
-    kept = SnapshotBuilder(params, origin=NOW)
+    kept_builder = SnapshotBuilder(params, origin=NOW)
     for number, step in enumerate([*steps, ("cycle", 0, 0)]):
         carry_out(cluster, step)
         if step[0] != "cycle":
@@ -41,7 +41,7 @@ def test_a_kept_snapshot_equals_one_made_anew_after_any_steps(steps: list[Step])
         view = cluster.store.view()
         marks = {"ns/g1": MARK} if step[1] % 2 else {}
         anew = SnapshotBuilder(params, origin=NOW)
-        assert comparable(kept.build(view, moment(number), marks=marks)) == comparable(
+        assert comparable(kept_builder.build(view, moment(number), marks=marks)) == comparable(
             anew.build(view, moment(number), marks=marks)
         )
 
@@ -81,7 +81,7 @@ CHANGES_AROUND_A_POD: dict[str, tuple[list[Step], list[Step]]] = {
 @pytest.mark.parametrize("change", CHANGES_AROUND_A_POD)
 def test_what_changes_around_a_pod_changes_its_task_or_its_pod_group(change: str) -> None:
     cluster, number = first_cluster(), 0
-    kept = SnapshotBuilder(PARAMS, origin=NOW)
+    kept_builder = SnapshotBuilder(PARAMS, origin=NOW)
     inputs = []
     for steps in CHANGES_AROUND_A_POD[change]:
         marks = {}
@@ -90,7 +90,7 @@ def test_what_changes_around_a_pod_changes_its_task_or_its_pod_group(change: str
             number += step[0] == "cycle"
             marks = {"ns/g1": MARK} if step[1] % 2 and step[0] == "cycle" else {}
         view, now = cluster.store.view(), moment(number)
-        snapshot = kept.build(view, now, marks=marks)
+        snapshot = kept_builder.build(view, now, marks=marks)
         anew = SnapshotBuilder(PARAMS, origin=NOW).build(view, now, marks=marks)
         assert comparable(snapshot) == comparable(anew)
         inputs.append((snapshot.cluster.pod_groups, snapshot.cluster.other_pods))

@@ -50,7 +50,8 @@ def is_about_a_queue(operation: str, world: World) -> bool:
 
 def view_of(operation: str, world: World) -> Any:
     call = OPERATIONS[operation].call(world)
-    return resolve(ROUTES[operation][1].format(**call.path)).func.view_class  # type: ignore[attr-defined]
+    view: Any = resolve(ROUTES[operation][1].format(**call.path)).func
+    return view.view_class
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))

@@ -27,9 +27,9 @@ CONFIG = SchedulerConfig()
 PARAMS = ShardParams(max_evictions_per_owner=1, stuck_in_releasing_s=20.0)
 
 
-def compare(kept: KeptState, cluster_input: ClusterInput) -> None:
+def compare(kept_state: KeptState, cluster_input: ClusterInput) -> None:
     """Open a session on the kept state and one on a new state, compare them, and let both decide."""
-    ours = run_cycle(cluster_input, CONFIG, kept_state=kept, after_open=_compare_with_new)
+    ours = run_cycle(cluster_input, CONFIG, kept_state=kept_state, after_open=_compare_with_new)
     theirs = run_cycle(cluster_input, CONFIG)
     assert ours.decisions == theirs.decisions
     ours.state.validate()
@@ -46,11 +46,11 @@ def _compare_with_new(session: Session) -> None:
 @given(STEPS)
 def test_a_kept_state_equals_one_built_anew_after_any_steps(steps: list[Step]) -> None:
     living = first_cluster()
-    builder, kept = SnapshotBuilder(PARAMS, origin=NOW), KeptState()
+    builder, kept_state = SnapshotBuilder(PARAMS, origin=NOW), KeptState()
     for number, step in enumerate([*steps, ("cycle", 0, 0)]):
         carry_out(living, step)
         if step[0] == "cycle":
-            compare(kept, builder.build(living.store.view(), moment(number)).cluster)
+            compare(kept_state, builder.build(living.store.view(), moment(number)).cluster)
 
 
 CHANGES: dict[str, list[Step]] = {
@@ -79,14 +79,14 @@ def carried_out(steps: list[Step]) -> tuple[object, object]:
     """Return the kept states before and after steps; sessions on them are compared with new ones."""
     living = first_cluster()
     carry_out(living, ("node", 2, 0))
-    builder, kept = SnapshotBuilder(PARAMS, origin=NOW), KeptState()
-    compare(kept, builder.build(living.store.view(), NOW).cluster)
-    before = kept.state
+    builder, kept_state = SnapshotBuilder(PARAMS, origin=NOW), KeptState()
+    compare(kept_state, builder.build(living.store.view(), NOW).cluster)
+    before = kept_state.state
     for step in [*steps, ("cycle", 0, 0)]:
         carry_out(living, step)
         if step[0] == "cycle":
-            compare(kept, builder.build(living.store.view(), NOW + 1).cluster)
-    return before, kept.state
+            compare(kept_state, builder.build(living.store.view(), NOW + 1).cluster)
+    return before, kept_state.state
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -112,51 +112,51 @@ def test_a_reservation_takes_no_device_though_others_are_renumbered() -> None:
         gpu_groups=("g",),
     )
     built = cluster().node("n", gpus=4).other(OtherPod(task=holder, is_reservation=True))
-    kept = KeptState()
+    kept_state = KeptState()
     for name in ("a", "b"):
         built.running(name, ["n"], request=request(0.25), gpu_groups=[("g",)])
-        compare(kept, built.build())
+        compare(kept_state, built.build())
 
 
 def test_a_contradiction_is_refused_and_forgotten() -> None:
-    kept, good = KeptState(), cluster().node("n").pending("p", gpus=1).build()
-    kept.open(good)
+    kept_state, good = KeptState(), cluster().node("n").pending("p", gpus=1).build()
+    kept_state.open(good)
     bad = replace(good, pod_groups=(*good.pod_groups, replace(good.pod_groups[0])))
     with pytest.raises(InputError, match="pod group /p is in the snapshot twice"):
-        kept.open(bad)
-    compare(kept, good)
+        kept_state.open(bad)
+    compare(kept_state, good)
 
 
 def test_what_a_session_does_is_not_seen_by_the_next() -> None:
-    kept, built = KeptState(), cluster().node("n", gpus=2).pending("p", gpus=1).build()
-    first = run_cycle(built, CONFIG, kept_state=kept)
-    second = run_cycle(built, CONFIG, kept_state=kept)
+    kept_state, built = KeptState(), cluster().node("n", gpus=2).pending("p", gpus=1).build()
+    first = run_cycle(built, CONFIG, kept_state=kept_state)
+    second = run_cycle(built, CONFIG, kept_state=kept_state)
     assert len(first.decisions) == 1
     assert second.decisions == first.decisions
 
 
 def test_classes_of_tasks_that_are_gone_do_not_pile_up() -> None:
-    kept, base = KeptState(), cluster().node("n").build()
+    kept_state, base = KeptState(), cluster().node("n").build()
     for number in range(300):
         task = TaskInput(name="t", uid="t", request=request(1, cpu=number))
         group_input = PodGroupInput(name="g", queue="default", tasks=(task,))
-        kept.open(replace(base, pod_groups=(group_input,)))
-    assert kept.state is not None
-    assert kept.state.classes.lookups < 270
+        kept_state.open(replace(base, pod_groups=(group_input,)))
+    assert kept_state.state is not None
+    assert kept_state.state.classes.lookups < 270
 
 
 def test_a_gang_that_loses_and_gets_pods_keeps_the_order_of_its_tasks() -> None:
     living = first_cluster()
     living.put(PODGROUPS, group("gang", minMember=2))
     names = ["c", "a", "b"]
-    builder, kept = SnapshotBuilder(PARAMS, origin=NOW), KeptState()
+    builder, kept_state = SnapshotBuilder(PARAMS, origin=NOW), KeptState()
     for name in names:
         living.put(PODS, pod(name, group="gang"))
-        compare(kept, builder.build(living.store.view(), NOW).cluster)
+        compare(kept_state, builder.build(living.store.view(), NOW).cluster)
     living.drop(PODS, pod("a"))
-    compare(kept, builder.build(living.store.view(), NOW).cluster)
-    assert kept.state is not None
-    assert kept.state.tasks.status.count(TaskStatus.PENDING) >= 2
+    compare(kept_state, builder.build(living.store.view(), NOW).cluster)
+    assert kept_state.state is not None
+    assert kept_state.state.tasks.status.count(TaskStatus.PENDING) >= 2
 
 
 @given(st.lists(st.integers(0, 39)), st.lists(st.integers(0, 39)), st.booleans())

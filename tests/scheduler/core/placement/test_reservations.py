@@ -295,8 +295,10 @@ def test_backfill_uses_the_gap_and_without_it_the_gang_starves() -> None:
     holder = Job("holder", 0.0, 1, 4, 100.0, 100.0)
     gang = Job("gang", 1.0, 2, 4, 50.0, None)
     short = [Job(f"s{number}", 2.0 + number, 1, 2, 40.0, 40.0) for number in range(8)]
-    kept = play([holder, gang, *short], nodes=2)
-    free = play([holder, gang, *short], nodes=2, backfill=False)
-    assert kept.starts["gang"] == 100.0
-    assert sum(start < 100.0 for name, start in kept.starts.items() if name.startswith("s")) == 4
-    assert free.starts["gang"] > 100.0
+    with_room = play([holder, gang, *short], nodes=2)
+    without = play([holder, gang, *short], nodes=2, backfill=False)
+    assert with_room.starts["gang"] == 100.0
+    assert (
+        sum(start < 100.0 for name, start in with_room.starts.items() if name.startswith("s")) == 4
+    )
+    assert without.starts["gang"] > 100.0

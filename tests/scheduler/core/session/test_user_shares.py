@@ -82,9 +82,9 @@ def test_a_broken_gang_of_the_busiest_user_is_completed_first() -> None:
     built = cluster().node("n", 8).queue("q", user_fairness=True)
     built.pending("bob", queue="q", user="bob")
     lost = TaskInput(name="lost", uid="lost", request=request())
-    kept = replace(lost, name="kept", uid="kept", status=TaskStatus.RUNNING, node="n")
+    running = replace(lost, name="kept", uid="kept", status=TaskStatus.RUNNING, node="n")
     gang = SubGroupInput(pod_sets=(PodSetInput(min_available=2),))
-    built.group(PodGroupInput(name="gang", queue="q", user="ann", root=gang, tasks=(kept, lost)))
+    built.group(PodGroupInput(name="gang", queue="q", user="ann", root=gang, tasks=(running, lost)))
     assert _order(built.session()) == ["gang", "bob"]
 
 

@@ -66,9 +66,9 @@ def test_a_gang_of_hosts_stays_in_its_rack_or_waits(folder: Path) -> None:
     gang = PodShape(
         cpu_milli=1000, memory_mib=1024, devices=8, device_milli=1000, pods=2, level=RACK
     )
-    one = PodShape(cpu_milli=1000, memory_mib=1024, devices=8, device_milli=1000)
+    single = PodShape(cpu_milli=1000, memory_mib=1024, devices=8, device_milli=1000)
     levels = (PSW, RACK)
-    fits = place_trace(Trace(name="t", nodes=nodes, pods=(gang, one), levels=levels), "binpack")
+    fits = place_trace(Trace(name="t", nodes=nodes, pods=(gang, single), levels=levels), "binpack")
     assert (fits.pods, fits.placed, fits.at(100.0).allocated) == (3, 3, 100.0)
     apart = place_trace(Trace(name="t", nodes=nodes[1:], pods=(gang,), levels=levels), "binpack")
     assert (apart.pods, apart.placed, apart.at(100.0).allocated) == (2, 0, 0.0)
