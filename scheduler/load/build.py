@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from operator import is_not
 
 from kube.errors import BadValueError
 from kube.objects.bindrequest import BindRequest
@@ -66,7 +65,7 @@ from scheduler.core.cluster.status import ACTIVE_USED
 from scheduler.load import claims, slices, volumes
 from scheduler.load.bind_memory import BindMemory, bind_memory
 from scheduler.load.bind_requests import BindRequestTable
-from scheduler.load.changes import Memo
+from scheduler.load.changes import Memo, same_or_new
 from scheduler.load.disruptions import DisruptionInputs, RefusedEviction, disruptions_of
 from scheduler.load.nodes import NodeBuilder
 from scheduler.load.pod_table import PodSurroundings, PodTable
@@ -266,8 +265,7 @@ class SnapshotBuilder:
         by_key = self._pods.others
         others = [by_key[key] for key in sorted(by_key)]
         others.extend(_placed_orphans(self._groups.orphans(), node_names))
-        if len(others) != len(self._others) or any(map(is_not, others, self._others)):
-            self._others = tuple(others)
+        self._others = same_or_new(self._others, others)
         return self._others
 
     def _disruption_inputs(

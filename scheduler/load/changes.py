@@ -7,8 +7,9 @@ comparison by identity finds what changed, and needs nobody to keep a list of ev
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import is_not
 from typing import Any, Generic, TypeVar, cast
 
 from kube.objects.meta import KubeObject
@@ -54,6 +55,12 @@ def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
     if len(old) + added != len(new):
         changed |= old.keys() - new.keys()
     return changed
+
+
+def same_or_new(old: tuple[R, ...], new: Sequence[R]) -> tuple[R, ...]:
+    """Return the old tuple if it has the same objects, else the new ones as a tuple."""
+    is_same = len(old) == len(new) and not any(map(is_not, old, new))
+    return old if is_same else tuple(new)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import is_not
 
 from kube.keys import MIG_PREFIX, NODE_GPU_COUNT, NODE_GPU_MEMORY, NODE_MIG_STRATEGY
 from kube.objects.node import Node
@@ -21,6 +20,7 @@ from scheduler.core.cluster.inputs import (
     NumaZone,
 )
 from scheduler.load import terms
+from scheduler.load.changes import same_or_new
 from scheduler.load.requests import amounts_of
 from scheduler.settings.params import ShardParams
 
@@ -89,8 +89,7 @@ class NodeBuilder:
         """Return the nodes, the named ones unschedulable for new pods; the same tuple as before if none changed."""
         if not names.isdisjoint(node.name for node in nodes):
             nodes = tuple([self._close(node) if node.name in names else node for node in nodes])
-        if len(nodes) != len(self._result) or any(map(is_not, nodes, self._result)):
-            self._result = nodes
+        self._result = same_or_new(self._result, nodes)
         return self._result
 
     def _close(self, node: NodeInput) -> NodeInput:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from operator import is_not
 
 from kube.objects.queue import Queue, QueueResource, QueueResources
 from kube.process.set_aside import SetAside
@@ -14,6 +13,7 @@ from kube.values.durations import seconds_or_none
 from queues.tree.options import read_options
 from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import GpuModelBounds, QueueAmounts, QueueInput
+from scheduler.load.changes import same_or_new
 
 DEFAULT_PRIORITY = 100
 MEGABYTE = 1_000_000.0
@@ -57,8 +57,7 @@ class QueueBuilder:
                 entry = (queue, used, converted)
             self._cache[name] = entry
             inputs.append(entry[2])
-        if len(inputs) != len(self._result) or any(map(is_not, inputs, self._result)):
-            self._result = tuple(inputs)
+        self._result = same_or_new(self._result, inputs)
         return self._result
 
 
