@@ -107,10 +107,6 @@ class Snapshot:
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     marked_groups: frozenset[str] = frozenset()
 
-    def with_past(self, requests: Mapping[PlainRequest, float]) -> Snapshot:
-        """Return the snapshot with what tasks that are gone requested."""
-        return replace(self, cluster=replace(self.cluster, past_requests=requests))
-
 
 @dataclass(slots=True)
 class SnapshotBuilder:
@@ -160,6 +156,7 @@ class SnapshotBuilder:
         usage: UsageByQueue | None = None,
         marks: Mapping[str, FreshMarks] | None = None,
         refused_evictions: Mapping[str, RefusedEviction] | None = None,
+        past_requests: Mapping[PlainRequest, float] | None = None,
     ) -> Snapshot:
         """Return the snapshot of a store view.
 
@@ -169,6 +166,7 @@ class SnapshotBuilder:
         usage : past consumption by queue, as fractions of the cluster
         marks : timestamps of pod groups, written a moment ago
         refused_evictions : evictions that the API server refused a moment ago, by uid of the pod
+        past_requests : what tasks that are gone requested
         """
         pods, groups = view.of(PODS, Pod), view.of(PODGROUPS, PodGroup)
         nodes = self._node_inputs(view)
@@ -217,6 +215,7 @@ class SnapshotBuilder:
             config_maps=self._config_map_names(view),
             namespaces=self._namespace_labels(view),
             node_pool=self.params.pool_name,
+            past_requests=past_requests or {},
         )
         return Snapshot(
             cluster=cluster,

@@ -200,14 +200,14 @@ class CycleRunner:
 
     def _take_snapshot(self, now: float) -> Snapshot:
         usage = self.usage.usage(now) if self.usage is not None else None
-        snapshot = self.kept_cluster.snapshot(
+        return self.kept_cluster.snapshot(
             self.store.view(),
             now,
             usage=usage,
             marks=self._marks.recent,
             refused_evictions=self._refused_evictions.current(now),
+            past_requests=self.past_requests(now),
         )
-        return snapshot.with_past(self.past_requests(now))
 
     def _committer(self, snapshot: Snapshot, fence: int) -> Committer:
         return Committer(

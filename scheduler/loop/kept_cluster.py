@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from kube.store import StoreView
 from scheduler.core.cluster.build import build_state
 from scheduler.core.cluster.compare import differences
-from scheduler.core.cluster.inputs import ClusterInput
+from scheduler.core.cluster.inputs import ClusterInput, PlainRequest
 from scheduler.core.cluster.kept import KeptState
 from scheduler.load.build import Snapshot, SnapshotBuilder
 from scheduler.load.disruptions import RefusedEviction
@@ -61,12 +61,18 @@ class KeptCluster:
         usage: UsageByQueue | None,
         marks: Mapping[str, FreshMarks],
         refused_evictions: Mapping[str, RefusedEviction],
+        past_requests: Mapping[PlainRequest, float],
     ) -> Snapshot:
         """Return the snapshot of a cycle; the arguments are those of `SnapshotBuilder.build`."""
 
         def build(builder: SnapshotBuilder) -> Snapshot:
             return builder.build(
-                view, now, usage=usage, marks=marks, refused_evictions=refused_evictions
+                view,
+                now,
+                usage=usage,
+                marks=marks,
+                refused_evictions=refused_evictions,
+                past_requests=past_requests,
             )
 
         snapshot = build(self._builder)

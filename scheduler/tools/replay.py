@@ -36,7 +36,7 @@ def replay(archive: Archive) -> Replay:
     """Run one cycle on a saved snapshot; nothing is written anywhere."""
     started = time.perf_counter()
     builder = SnapshotBuilder(archive.settings.params, origin=archive.now)
-    snapshot = builder.build(archive.view, archive.now).with_past(archive.past_requests)
+    snapshot = builder.build(archive.view, archive.now, past_requests=archive.past_requests)
     snapshot_ms = (time.perf_counter() - started) * 1000
     session = run_cycle(
         snapshot.cluster, archive.settings.core, clock=time.monotonic, gpu_group_seed=_SEED

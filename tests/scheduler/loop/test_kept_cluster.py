@@ -29,7 +29,12 @@ def repairs(metrics: SchedulerMetrics) -> dict[str, float]:
 def cycle(kept_cluster: KeptCluster, cluster: Cluster, after_s: float) -> int:
     """Take a snapshot and open a state on it; return how many pod groups have priority 50."""
     snapshot = kept_cluster.snapshot(
-        cluster.store.view(), NOW + after_s, usage=None, marks={}, refused_evictions={}
+        cluster.store.view(),
+        NOW + after_s,
+        usage=None,
+        marks={},
+        refused_evictions={},
+        past_requests={},
     )
     return kept_cluster.state.open(snapshot.cluster).pod_groups.priority.count(50)
 
