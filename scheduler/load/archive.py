@@ -85,11 +85,12 @@ def read_body(path: Path) -> dict[str, Any]:
 
 def archive_of(body: Mapping[str, Any]) -> Archive:
     """Return the saved cycle that the JSON of a snapshot file describes."""
+    core = _core(body.get("config") or {}, body.get("schedulerParams") or {})
     params = _params(body.get("schedulerParams") or {})
     return Archive(
         view=_view(body["rawObjects"]),
         settings=ShardSettings(
-            params=params, core=_core(body.get("config") or {}, body.get("schedulerParams") or {})
+            params=replace(params, keeps_room=core.has_plugin("backfill")), core=core
         ),
         now=float(body["kaiweb"]["now"]),
         past_requests=_past_requests(body["kaiweb"].get(PAST) or ()),
@@ -255,12 +256,14 @@ def _argument_texts(arguments: Any) -> dict[str, str]:
         "ignore": "ignoreList",
         "reconstruct_available": "reconstructAvailable",
         "max_cel_cache_entries": "maxCelCacheEntries",
+        "reservations": "reservations",
+        "horizon_s": "horizon",
     }
     texts = {}
     for name in arguments.__dataclass_fields__:
         value = getattr(arguments, name)
         if name.endswith("_s"):
-            texts[names[name]] = f"{value:g}s"
+            texts[names[name]] = f"{value:.15g}s"
         elif isinstance(value, bool):
             texts[names[name]] = str(value).lower()
         elif isinstance(value, tuple):

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from kube.objects.config import ShardSpec
+from kube.objects.config import Override, SchedulingShard, ShardSpec
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
 from scheduler.core.cluster.constraints import Expression, NodeTerm, Operator, TaskConstraints
 from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.config import PluginConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.plugins.placement_strategy import NodePlacementArguments
+from scheduler.core.plugins.table import PLUGINS
 from scheduler.load.archive import (
     Archive,
     ArchiveError,
@@ -24,7 +25,7 @@ from scheduler.load.archive import (
     write_archive,
 )
 from scheduler.settings.params import ShardParams
-from scheduler.settings.shard import ShardSettings, core_config
+from scheduler.settings.shard import ShardSettings, core_config, settings_of
 from scheduler.tools.replay import decision_lines, explanation, replay, timings
 from tests.fakes.gateway import FakeGateway
 from tests.scheduler.load.objects import NOW, group, node, pod, queue
@@ -84,6 +85,21 @@ def test_settings_survive(tmp_path: Path) -> None:
     assert back.core == settings.core
     assert (back.params.partition_value, back.params.stuck_in_releasing_s) == ("a100", 30)
     assert (back.core.max_consolidation_victims, back.core.staleness_grace_s) == (inf, 90)
+    assert not back.params.keeps_room
+
+
+def test_arguments_of_every_plugin_survive(tmp_path: Path) -> None:
+    plugins = {plugin.name: Override(enabled=True) for plugin in PLUGINS}
+    plugins["backfill"] = Override(enabled=True, arguments={"horizon": "720h"})
+    core = core_config(ShardSpec(plugins=plugins))
+    assert saved(tmp_path, ShardSettings(core=core)).settings.core == core
+
+
+def test_a_saved_cycle_that_keeps_room_reads_run_times_again(tmp_path: Path) -> None:
+    spec = ShardSpec(plugins={"backfill": Override(enabled=True)})
+    settings = settings_of("default", SchedulingShard(spec=spec), None)
+    assert settings.params.keeps_room
+    assert saved(tmp_path, settings).settings.params.keeps_room
 
 
 def test_file_as_kai_writes_it(tmp_path: Path) -> None:
