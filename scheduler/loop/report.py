@@ -11,8 +11,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
-from django.db import DatabaseError, close_old_connections, transaction
+from django.db import DatabaseError, close_old_connections, models, transaction
 
 from queues import live
 from queues.workloads.reasons import Standing
@@ -139,87 +140,89 @@ def _write_evictions(cycle: SessionRecord, decisions: Sequence[WorkloadDecision]
 def _write_shares(shard: str, number: int, summary: CycleSummary) -> list[str]:
     """Write the shares that changed; return the queues' names."""
     session = summary.session
-    known = {
-        row["queue"]: (row["cpu"], row["memory"], row["gpu"])
-        for row in QueueShare.objects.filter(shard=shard).values("queue", "cpu", "memory", "gpu")
+    fair_shares = session.policy.ledger.fair_shares
+    shares = {
+        name: tuple(_finite(value) for value in fair_shares[index])
+        for index, name in enumerate(session.state.queues.names)
     }
-    rows = []
-    for index, name in enumerate(session.state.queues.names):
-        share = tuple(_finite(value) for value in session.policy.ledger.fair_shares[index])
-        if known.get(name) != share:
-            cpu, memory, gpu = share
-            rows.append(
-                QueueShare(shard=shard, queue=name, cycle=number, cpu=cpu, memory=memory, gpu=gpu)
-            )
-    gone = set(known) - set(session.state.queues.names)
-    if gone:
-        QueueShare.objects.filter(shard=shard, queue__in=gone).delete()
-    QueueShare.objects.bulk_create(
-        rows,
-        update_conflicts=True,
-        unique_fields=["shard", "queue"],
-        update_fields=["cycle", "cpu", "memory", "gpu"],
+    changed, _ = _write_changed(
+        QueueShare.objects.filter(shard=shard),
+        "queue",
+        ("cpu", "memory", "gpu"),
+        shares,
+        same={"shard": shard, "cycle": number},
+        unique=("shard", "queue"),
     )
-    return [row.queue for row in rows]
+    return changed
 
 
-def _write_standings(shard: str, standings: Mapping[str, Standing]) -> set[str]:
+def _write_standings(shard: str, standings: Mapping[str, Standing]) -> list[str]:
     """Write the standings that changed, delete old ones; return the pod groups."""
-    rows = GroupStanding.objects.filter(shard=shard)
-    known = {
-        key: Standing(code=code, text=text, position=position)
-        for key, code, text, position in rows.values_list("key", "code", "text", "position")
-    }
-    gone = sorted(known.keys() - standings.keys())
-    fresh = {key: standing for key, standing in standings.items() if known.get(key) != standing}
-    for first in range(0, len(gone), ROWS_PER_WRITE):
-        rows.filter(key__in=gone[first : first + ROWS_PER_WRITE]).delete()
-    GroupStanding.objects.bulk_create(
-        [
-            GroupStanding(
-                key=key,
-                shard=shard,
-                code=standing.code,
-                text=standing.text,
-                position=standing.position,
+    changed, gone = _write_changed(
+        GroupStanding.objects.filter(shard=shard),
+        "key",
+        ("code", "text", "position"),
+        {
+            key: (standing.code, standing.text, standing.position)
+            for key, standing in standings.items()
+        },
+        same={"shard": shard},
+    )
+    return changed + gone
+
+
+def _write_resting(shard: str, binds: BindMemory) -> list[str]:
+    """Write the nodes that rest if they changed; return those that did."""
+    changed, gone = _write_changed(
+        RestingNode.objects.filter(shard=shard),
+        "name",
+        ("until", "pods"),
+        {
+            name: (
+                datetime.fromtimestamp(round(until), UTC),
+                binds.pods_blaming(name)[:MAX_NAMED_PODS],
             )
-            for key, standing in fresh.items()
+            for name, until in binds.resting.items()
+        },
+        same={"shard": shard},
+    )
+    return changed + gone
+
+
+def _write_changed(
+    stored: models.QuerySet[Any],
+    key: str,
+    columns: tuple[str, ...],
+    rows: Mapping[str, tuple[object, ...]],
+    *,
+    same: Mapping[str, object],
+    unique: tuple[str, ...] = (),
+) -> tuple[list[str], list[str]]:
+    """Write the rows that differ from those stored, delete those that are gone; return the keys of both.
+
+    Parameters
+    ----------
+    rows : values of the columns, by the value of `key`
+    same : values of columns that are the same in all rows; a row that differs in nothing else is not written
+    unique : the columns that identify a row; `key` alone if not stated
+    """
+    unique = unique or (key,)
+    known = {name: tuple(values) for name, *values in stored.values_list(key, *columns)}
+    changed = [name for name, values in rows.items() if known.get(name) != values]
+    gone = sorted(known.keys() - rows.keys())
+    for first in range(0, len(gone), ROWS_PER_WRITE):
+        stored.filter(**{f"{key}__in": gone[first : first + ROWS_PER_WRITE]}).delete()
+    stored.model.objects.bulk_create(
+        [
+            stored.model(**{key: name}, **dict(zip(columns, rows[name], strict=True)), **same)
+            for name in changed
         ],
         update_conflicts=True,
-        unique_fields=["key"],
-        update_fields=["shard", "code", "text", "position"],
+        unique_fields=unique,
+        update_fields=[column for column in (*same, *columns) if column not in unique],
         batch_size=ROWS_PER_WRITE,
     )
-    return fresh.keys() | gone
-
-
-def _write_resting(shard: str, binds: BindMemory) -> set[str]:
-    """Write the nodes that rest if they changed; return those that did."""
-    rows = {
-        name: RestingNode(
-            name=name,
-            shard=shard,
-            until=datetime.fromtimestamp(round(until), UTC),
-            pods=binds.pods_blaming(name)[:MAX_NAMED_PODS],
-        )
-        for name, until in binds.resting.items()
-    }
-    known = {row.name: row for row in RestingNode.objects.filter(shard=shard)}
-    changed = {
-        name
-        for name, row in rows.items()
-        if name not in known or (row.until, row.pods) != (known[name].until, known[name].pods)
-    }
-    gone = known.keys() - rows.keys()
-    if gone:
-        RestingNode.objects.filter(shard=shard, name__in=gone).delete()
-    RestingNode.objects.bulk_create(
-        [rows[name] for name in sorted(changed)],
-        update_conflicts=True,
-        unique_fields=["name"],
-        update_fields=["shard", "until", "pods"],
-    )
-    return changed | gone
+    return changed, gone
 
 
 def _finite(value: float) -> float:
