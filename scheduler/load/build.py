@@ -90,6 +90,7 @@ class Snapshot:
     pods, groups, queues : the objects behind it, by key, for writing back
     spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
     marked_groups : keys of pod groups with an annotation by which pods may have to be evicted
+    judged_groups : keys of pod groups whose status says why they wait, or waited
     budget_of : the disruption budget that the eviction of a pod takes from, by uid of the pod
     refused_pods : pods of our groups that cannot be read, by key, with the cause
     binds : the failed binds, which pods wait and which nodes rest because of them
@@ -106,6 +107,7 @@ class Snapshot:
     binds: BindMemory = field(default_factory=BindMemory)
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     marked_groups: frozenset[str] = frozenset()
+    judged_groups: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -227,6 +229,7 @@ class SnapshotBuilder:
             binds=binds,
             budget_of=disruptions.budget_of,
             marked_groups=frozenset(self._groups.marked),
+            judged_groups=frozenset(self._groups.judged),
             generation=view.generation,
             now=now,
         )

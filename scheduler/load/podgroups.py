@@ -88,6 +88,7 @@ class GroupTable:
     shapes : of the pod groups that take part in this cycle, by key
     orphaning : keys of those with tasks of subgroups that they do not have
     marked : keys of those with an annotation by which the cycle may have to evict pods (requeue, maximum run time)
+    judged : keys of those whose status says why they wait, or waited
     """
 
     params: ShardParams
@@ -96,6 +97,7 @@ class GroupTable:
     shapes: dict[str, GroupShape] = field(default_factory=dict)
     orphaning: set[str] = field(default_factory=set)
     marked: set[str] = field(default_factory=set)
+    judged: set[str] = field(default_factory=set)
     _groups: Following[PodGroup] = field(default_factory=lambda: Following(PODGROUPS))
     _aliases: Aliases = field(default_factory=dict)
     #: Keys of groups that cannot be read, and of those that a person holds back.
@@ -128,11 +130,18 @@ class GroupTable:
                 changed.add(key)
             if (old is None) != (new is None):
                 toggled.add(key)
-            annotations = {} if group is None else group.metadata.annotations
-            (self._holding.add if HOLD in annotations else self._holding.discard)(key)
-            is_marked = not _MARKS.isdisjoint(annotations)
-            (self.marked.add if is_marked else self.marked.discard)(key)
+            self._index(key, group)
         return changed, toggled
+
+    def _index(self, key: str, group: PodGroup | None) -> None:
+        annotations = {} if group is None else group.metadata.annotations
+        is_judged = group is not None and bool(group.status.scheduling_conditions)
+        for keys, is_member in (
+            (self._holding, HOLD in annotations),
+            (self.marked, not _MARKS.isdisjoint(annotations)),
+            (self.judged, is_judged),
+        ):
+            (keys.add if is_member else keys.discard)(key)
 
     def _shape(self, key: str, group: PodGroup | None) -> GroupShape | None:
         """Return the shape of a group; None if it takes no part."""

@@ -256,11 +256,10 @@ class CycleRunner:
         return session, pending_before
 
     def _explain(self, session: Session, snapshot: Snapshot) -> list[GroupVerdict]:
-        groups = snapshot.groups.items()
         return verdicts(
             session,
             snapshot.now,
-            {key for key, group in groups if group.status.scheduling_conditions},
+            snapshot.judged_groups,
             held=snapshot.binds.held,
             is_detailed=self.settings.params.detailed_fit_errors,
         )

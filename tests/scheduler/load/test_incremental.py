@@ -26,6 +26,8 @@ def comparable(snapshot: Snapshot) -> tuple[object, ...]:
         snapshot.binds,
         snapshot.queues,
         snapshot.budget_of,
+        snapshot.marked_groups,
+        snapshot.judged_groups,
     )
 
 
