@@ -155,7 +155,7 @@ def _inner(text: str) -> Json | None:
 
 def _is_kept(text: str, field: str) -> bool:
     is_known = field in KEPT_FIELDS or text in KNOWN_WORDS or _is_known_key(text)
-    return is_known or PLAIN.fullmatch(text) is not None or field == "nvidia.com/gpu.product"
+    return is_known or PLAIN.fullmatch(text) is not None or field == keys.NODE_GPU_PRODUCT
 
 
 def _is_key(text: str) -> bool:

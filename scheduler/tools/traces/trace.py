@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kube.keys import NODE_GPU_PRODUCT
 from scheduler.core.cluster.constraints import (
     NO_CONSTRAINTS,
     Expression,
@@ -27,7 +28,6 @@ from scheduler.core.cluster.inputs import (
     TopologyInput,
 )
 
-PRODUCT_LABEL = "nvidia.com/gpu.product"
 #: One device, in the thousandths in which traces count shares.
 WHOLE_DEVICE = 1000
 #: The traces know no limit of pods per node.
@@ -142,7 +142,7 @@ def node_input(node: TraceNode, levels: Sequence[str] = ()) -> NodeInput:
     """Return a node as the scheduler sees it; `levels` are the labels that its domains become."""
     labels = dict(zip(levels, node.domains, strict=True))
     if node.model:
-        labels[PRODUCT_LABEL] = node.model
+        labels[NODE_GPU_PRODUCT] = node.model
     return NodeInput(
         name=node.name,
         labels=labels,
@@ -171,7 +171,7 @@ def constraints_of(models: tuple[str, ...]) -> TaskConstraints:
     """Return the constraints of a pod that must have one of some models; none: any."""
     if not models:
         return NO_CONSTRAINTS
-    term = NodeTerm(labels=(Expression(PRODUCT_LABEL, Operator.IN, models),))
+    term = NodeTerm(labels=(Expression(NODE_GPU_PRODUCT, Operator.IN, models),))
     return TaskConstraints(node_affinity=(term,))
 
 
