@@ -6,7 +6,8 @@ settings of this moment; the annotation with the deadline is for people and tool
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -84,9 +85,11 @@ def limited_runs(
     limits = limits_of(snapshot.groups, snapshot.queues, params, snapshot.marked_groups)
     if not limits:
         return
-    running = _running_pods(snapshot, limits)
+    running: dict[str, list[Pod]] = defaultdict(list)
+    for pod, key in snapshot.running_pods(limits):
+        running[key].append(pod)
     for key, limit in limits.items():
-        group, pods = snapshot.groups[key], running.get(key, [])
+        group, pods = snapshot.groups[key], running[key]
         start = start_of_run(group, pods) if limit is not None else None
         if limit is None or start is None:
             run = LimitedRun(group=group)
@@ -101,16 +104,3 @@ def limited_runs(
             )
         if run.is_over or not run.is_written:
             yield run
-
-
-def _running_pods(
-    snapshot: Snapshot, limits: Mapping[str, RunTimeLimit | None]
-) -> dict[str, list[Pod]]:
-    """Return the pods on nodes that are not on their way out, by key of their pod group."""
-    running: dict[str, list[Pod]] = {}
-    for pod in snapshot.pods.values():
-        key, is_deleted = pod.pod_group_key, pod.metadata.deletion_timestamp is not None
-        is_running = pod.spec.node_name and not pod.is_finished and not is_deleted
-        if is_running and key in limits:
-            running.setdefault(key, []).append(pod)
-    return running

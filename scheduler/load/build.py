@@ -7,7 +7,7 @@ to, and the bind requests to delete.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from kube.errors import BadValueError
@@ -108,6 +108,13 @@ class Snapshot:
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     marked_groups: frozenset[str] = frozenset()
     judged_groups: frozenset[str] = frozenset()
+
+    def running_pods(self, groups: Container[str]) -> Iterator[tuple[Pod, str]]:
+        """Yield the pods of some pod groups that are on nodes and not on their way out, each with the key of its group."""
+        for pod in self.pods.values():
+            key, is_deleted = pod.pod_group_key, pod.metadata.deletion_timestamp is not None
+            if key in groups and pod.spec.node_name and not pod.is_finished and not is_deleted:
+                yield pod, key
 
 
 @dataclass(slots=True)

@@ -30,8 +30,6 @@ def pods_to_requeue(
     }
     if not limits:
         return
-    for pod in snapshot.pods.values():
-        meta, key = pod.metadata, pod.pod_group_key
-        is_running = pod.spec.node_name and not pod.is_finished and meta.deletion_timestamp is None
-        if key in limits and is_running and meta.created < limits[key] and meta.uid not in refused:
+    for pod, key in snapshot.running_pods(limits):
+        if pod.metadata.created < limits[key] and pod.metadata.uid not in refused:
             yield pod, key
