@@ -9,7 +9,7 @@ from kube.objects.bindrequest import BindRequest
 from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS
 from kube.store import StoreView
-from scheduler.load.changes import Following
+from scheduler.load.changes import Following, add_to, remove_from
 from scheduler.settings.params import ShardParams
 
 
@@ -59,21 +59,21 @@ class BindRequestTable:
         for key in self._requests.follow(view):
             request = self._requests.objects.get(key)
             if (pod := self._pod_of.pop(key, None)) is not None:
-                self._naming[pod].discard(key)
+                remove_from(self._naming, pod, key)
                 affected.add(pod)
             if request is None:
                 self._spent.pop(key, None)
                 continue
             pod = f"{request.metadata.namespace}/{request.spec.pod_name}"
             self._pod_of[key] = pod
-            self._naming.setdefault(pod, set()).add(key)
+            add_to(self._naming, pod, key)
             affected.add(pod)
         return affected
 
     def _settle(self, pod_key: str, pod: Pod | None) -> bool:
         """Sort the requests of a pod; return whether its live one is another one now."""
         live = None
-        for key in sorted(self._naming[pod_key]):
+        for key in sorted(self._naming.get(pod_key, ())):
             request = self._requests.objects[key]
             self._spent.pop(key, None)
             is_orphan = pod is not None and not request.is_for(pod)
@@ -82,8 +82,6 @@ class BindRequestTable:
                 self._spent[key] = request
             elif not request.is_failed and not is_orphan:
                 live = request
-        if not self._naming[pod_key]:
-            del self._naming[pod_key]
         if live is self.live.get(pod_key):
             return False
         if live is None:

@@ -57,6 +57,19 @@ def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
     return changed
 
 
+def add_to(index: dict[str, set[str]], entry: str, key: str) -> None:
+    """Add a key to the set of an entry."""
+    index.setdefault(entry, set()).add(key)
+
+
+def remove_from(index: dict[str, set[str]], entry: str, key: str) -> None:
+    """Remove a key from the set of an entry, and the entry with its last key."""
+    keys = index[entry]
+    keys.discard(key)
+    if not keys:
+        del index[entry]
+
+
 def same_or_new(old: tuple[R, ...], new: Sequence[R]) -> tuple[R, ...]:
     """Return the old tuple if it has the same objects, else the new ones as a tuple."""
     is_same = len(old) == len(new) and not any(map(is_not, old, new))

@@ -21,7 +21,7 @@ from kube.store import StoreView
 from scheduler.core.cluster.inputs import OtherPod, TaskInput
 from scheduler.core.cluster.status import ACTIVE_USED, TaskStatus
 from scheduler.load import claims
-from scheduler.load.changes import Following
+from scheduler.load.changes import Following, add_to, remove_from
 from scheduler.load.pods import TaskBuilder
 from scheduler.settings.params import ShardParams
 
@@ -172,7 +172,7 @@ class PodTable:
         return affected
 
     def _index(self, key: str, pod: Pod, *, add: bool) -> None:
-        change = _add if add else _discard
+        change = add_to if add else remove_from
         if group := pod.pod_group_key:
             change(self._naming, group, key)
         for reference in pod.spec.resource_claims:
@@ -186,7 +186,7 @@ class PodTable:
     def _replace(self, key: str, old: _Entry | None, new: _Entry | None) -> None:
         """Put a new entry in the place of an old one, in all lookups."""
         if old is not None and not old.is_member:
-            _discard(self._outside_on, old.node, key)
+            remove_from(self._outside_on, old.node, key)
         other = self.others.pop(key, None)
         self.refused.pop(key, None)
         self._restless.discard(key)
@@ -194,7 +194,7 @@ class PodTable:
             return
         self._entries[key] = new
         if not new.is_member:
-            _add(self._outside_on, new.node, key)
+            add_to(self._outside_on, new.node, key)
             if new.task is not None and ACTIVE_USED[new.task.status]:
                 self.others[key] = self._other_pod(new.pod, new.task, other)
         if new.cause:
@@ -236,14 +236,3 @@ class PodTable:
             is_reservation=pod.metadata.labels.get(APP_LABEL) == params.reservation_app_label,
         )
         return old if old is not None and old == new else new
-
-
-def _add(index: dict[str, set[str]], entry: str, key: str) -> None:
-    index.setdefault(entry, set()).add(key)
-
-
-def _discard(index: dict[str, set[str]], entry: str, key: str) -> None:
-    keys = index[entry]
-    keys.discard(key)
-    if not keys:
-        del index[entry]
