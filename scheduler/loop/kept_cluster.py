@@ -97,8 +97,8 @@ class KeptCluster:
         return age_s >= (CHECK_EVERY_S if self.was_quiet else CHECK_LATEST_S)
 
     def _check_state(self, cluster: ClusterInput) -> None:
-        kept = self.state.open(cluster, full_hierarchy=self.full_hierarchy)
-        different = differences(kept, build_state(cluster, full_hierarchy=self.full_hierarchy))
+        state = self.state.open(cluster, full_hierarchy=self.full_hierarchy)
+        different = differences(state, build_state(cluster, full_hierarchy=self.full_hierarchy))
         if different:
             _report("state", different)
             self.state = KeptState()

@@ -149,7 +149,8 @@ def measure(nodes: int, runs: int) -> list[Opening]:
     for count in (0, 100, 1000):
         label = f"{count} pods changed" if count else "nothing changed"
         rows.append(bench.opening(label, partial(living.change, count), runs))
-    rows.append(bench.cycle(1000, runs))
+    submit = partial(living.submit, 1000)
+    rows.append(bench.opening("cycle with 1000 new pods", submit, runs, whole=True))
     rows.append(fair_share(10 if nodes >= 1000 else 2, runs))
     return rows
 
@@ -201,23 +202,16 @@ class _Bench:
         self.builder = SnapshotBuilder(ShardParams(), origin=NOW)
         self.kept_state = KeptState()
 
-    def opening(self, label: str, change: Callable[[], None], runs: int) -> Opening:
-        """Open `runs` sessions, each after a change."""
+    def opening(
+        self, label: str, change: Callable[[], None], runs: int, *, whole: bool = False
+    ) -> Opening:
+        """Open `runs` sessions, or run as many whole cycles, each after a change."""
         self._open()
         times = []
         for _ in range(runs):
             change()
-            times.append(self._open())
+            times.append(self._open(whole=whole))
         return _best(label, times)
-
-    def cycle(self, count: int, runs: int) -> Opening:
-        """Run `runs` whole cycles, each with new pods."""
-        self._open()
-        times = []
-        for _ in range(runs):
-            self.living.submit(count)
-            times.append(self._open(whole=True))
-        return _best(f"cycle with {count} new pods", times)
 
     def _open(self, *, whole: bool = False) -> tuple[float, float]:
         self.now += 1.0
