@@ -154,9 +154,12 @@ def test_objects_that_a_new_list_lacks_are_gone() -> None:
 
 
 def test_changed_keys_are_found_by_identity() -> None:
-    one, two = [1], [1]
-    assert changed_keys({"a": one, "b": one}, {"a": one, "b": two, "c": one}) == {"b", "c"}
-    assert changed_keys({"a": one, "b": one}, {"a": one}) == {"b"}
+    value, equal = [1], [1]
+    assert changed_keys({"a": value, "b": value}, {"a": value, "b": equal, "c": value}) == {
+        "b",
+        "c",
+    }
+    assert changed_keys({"a": value, "b": value}, {"a": value}) == {"b"}
 
 
 def test_a_memo_keeps_an_equal_result() -> None:
