@@ -19,8 +19,7 @@ from kube.values.times import format_time
 from queues.workloads.holds import BY_MAX_RUN_TIME, Hold, annotations_of_hold, hold_of
 from queues.workloads.run_times import RunTimeLimit
 from scheduler.load.build import Snapshot
-from scheduler.load.run_times import limits_of, start_of_run
-from scheduler.settings.params import ShardParams
+from scheduler.load.run_times import start_of_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,16 +72,14 @@ class LimitedRun:
         return self.group.metadata.annotations.get(RUN_DEADLINE) == self.written_deadline
 
 
-def limited_runs(
-    snapshot: Snapshot, params: ShardParams, refused: Collection[str]
-) -> Iterator[LimitedRun]:
+def limited_runs(snapshot: Snapshot, refused: Collection[str]) -> Iterator[LimitedRun]:
     """Yield the shard's pod groups for which something must be written, because of their maximum run time.
 
     Parameters
     ----------
     refused : uids of pods whose eviction was refused a moment ago, which are left alone for a while
     """
-    limits = limits_of(snapshot.groups, snapshot.queues, params, snapshot.marked_groups)
+    limits = snapshot.run_limits
     if not limits:
         return
     running: dict[str, list[Pod]] = defaultdict(list)

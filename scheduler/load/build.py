@@ -51,6 +51,7 @@ from kube.resources import (
     TOPOLOGIES,
 )
 from kube.store import StoreView
+from queues.workloads.run_times import RunTimeLimit
 from scheduler.core.cluster.device_inputs import DeviceInputs
 from scheduler.core.cluster.inputs import (
     ClusterInput,
@@ -72,7 +73,7 @@ from scheduler.load.pod_table import PodSurroundings, PodTable
 from scheduler.load.podgroups import Aliases, FreshMarks, GroupTable, level_aliases
 from scheduler.load.pods import TaskBuilder
 from scheduler.load.queues import QueueBuilder, UsageByQueue
-from scheduler.load.run_times import with_run_times
+from scheduler.load.run_times import limits_of, with_run_times
 from scheduler.settings.params import ShardParams
 
 _NO_VOLUMES = VolumeInputs()
@@ -91,6 +92,7 @@ class Snapshot:
     spent_requests : bind requests that failed for good or name a node that is gone; to be deleted
     marked_groups : keys of pod groups with an annotation by which pods may have to be evicted
     judged_groups : keys of pod groups whose status says why they wait, or waited
+    run_limits : limits of run times by key of the pod group, as `load.run_times.limits_of` returns them
     budget_of : the disruption budget that the eviction of a pod takes from, by uid of the pod
     refused_pods : pods of our groups that cannot be read, by key, with the cause
     binds : the failed binds, which pods wait and which nodes rest because of them
@@ -108,6 +110,7 @@ class Snapshot:
     budget_of: Mapping[str, PodDisruptionBudget] = field(default_factory=dict)
     marked_groups: frozenset[str] = frozenset()
     judged_groups: frozenset[str] = frozenset()
+    run_limits: Mapping[str, RunTimeLimit | None] = field(default_factory=dict)
 
     def running_pods(self, groups: Container[str]) -> Iterator[tuple[Pod, str]]:
         """Yield the pods of some pod groups that are on nodes and not on their way out, each with the key of its group."""
@@ -200,16 +203,9 @@ class SnapshotBuilder:
             marks or {},
         )
         queues = self._queues_of_shard(view)
+        run_limits = limits_of(groups, queues, self.params, self._groups.marked)
         if self.params.keeps_room:
-            pod_groups = with_run_times(
-                pod_groups,
-                groups,
-                queues,
-                pods,
-                params=self.params,
-                marked=self._groups.marked,
-                origin=self.origin,
-            )
+            pod_groups = with_run_times(pod_groups, run_limits, groups, pods, self.origin)
         disruptions = self._disruption_inputs(view, refused_evictions or {})
         cluster = ClusterInput(
             now=now - self.origin,
@@ -237,6 +233,7 @@ class SnapshotBuilder:
             budget_of=disruptions.budget_of,
             marked_groups=frozenset(self._groups.marked),
             judged_groups=frozenset(self._groups.judged),
+            run_limits=run_limits,
             generation=view.generation,
             now=now,
         )

@@ -26,20 +26,16 @@ from scheduler.settings.params import ShardParams
 
 def with_run_times(
     pod_groups: Sequence[PodGroupInput],
+    limits: Mapping[str, RunTimeLimit | None],
     groups: Mapping[str, PodGroup],
-    queues: Mapping[str, Queue],
     pods: Mapping[str, Pod],
-    *,
-    params: ShardParams,
-    marked: Collection[str],
     origin: float,
 ) -> tuple[PodGroupInput, ...]:
     """Return the pod groups with what they have declared about their run time, for a shard that keeps room.
 
-    marked : as in `limits_of`
+    limits : as `limits_of` returns them
     origin : Unix time that times of the snapshot count from
     """
-    limits = limits_of(groups, queues, params, marked)
     if not any(limits.values()):
         return tuple(pod_groups)
     members: dict[str, list[Pod]] = {}

@@ -151,7 +151,7 @@ class CycleRunner:
             committer.remember_promises(session.decisions)
             refused = self._refused_evictions.current(snapshot.now)
             committer.requeue(pods_to_requeue(snapshot, self.settings.params, refused))
-            committer.follow_runs(limited_runs(snapshot, self.settings.params, refused))
+            committer.follow_runs(limited_runs(snapshot, refused))
         finally:
             # Decisions made before an error are written too, while the shard is still ours.
             decide_ms = stopwatch.lap()

@@ -1,4 +1,4 @@
-"""Fixtures for the program in a reservation pod."""
+"""Fixtures for the exporter of NUMA placements."""
 
 from __future__ import annotations
 
