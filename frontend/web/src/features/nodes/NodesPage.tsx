@@ -80,7 +80,7 @@ export function NodesPage() {
             }
           />
         </div>
-        <RestingNodes nodes={rows.values()} />
+        <RestingNodes nodes={rows} />
         {!loaded && matching.length === 0 ? (
           <Loading rows={12} />
         ) : rows.size === 0 ? (

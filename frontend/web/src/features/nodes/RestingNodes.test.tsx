@@ -1,6 +1,6 @@
 import { MantineProvider } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { fireEvent, render, screen, waitFor } from "@testing-library/react";
+import { act, fireEvent, render, screen, waitFor } from "@testing-library/react";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { RESTING } from "../../i18n/binds.ts";
 import { LiveProvider } from "../../live/react.tsx";
@@ -27,11 +27,14 @@ afterEach(() => vi.unstubAllGlobals());
 function renderNodes(restSeconds: number) {
   const restEnd = new Date(Date.now() + restSeconds * 1_000).toISOString();
   const rest = { until: restEnd, pods: ["team/a-0", "team/b-0", "team/c-0"] };
+  const nodes = new Map(
+    [nodeRow("n0", 8, { rest }), nodeRow("n1", 8)].map((row) => [row.name, row]),
+  );
   render(
     <MantineProvider>
       <QueryClientProvider client={new QueryClient()}>
         <LiveProvider client={silentLive().live}>
-          <RestingNodes nodes={[nodeRow("n0", 8, { rest }), nodeRow("n1", 8)]} />
+          <RestingNodes nodes={nodes} />
         </LiveProvider>
       </QueryClientProvider>
     </MantineProvider>,
@@ -47,6 +50,14 @@ it("names the node that rests, until when, and lets its pods be tried again", as
   fireEvent.click(button);
   fireEvent.click(await screen.findByRole("button", { name: RESTING.submit }));
   await waitFor(() => expect(postedPaths).toEqual(["/nodes/n0/retry-bind"]));
+});
+
+it("still names the node when the clock draws it again", () => {
+  vi.useFakeTimers();
+  const restEnd = renderNodes(50);
+  act(() => vi.advanceTimersByTime(2_000));
+  vi.useRealTimers();
+  expect(screen.getByText(RESTING.node("n0", restEnd, 3))).toBeTruthy();
 });
 
 it("shows nothing once the time is over", () => {

@@ -12,12 +12,12 @@ import { restEnd } from "./lines.ts";
 import styles from "./Nodes.module.css";
 
 /** The nodes that get no new pods after failed binds, each with a button that ends it; nothing without any. */
-export function RestingNodes({ nodes }: { nodes: Iterable<Node> }) {
+export function RestingNodes({ nodes }: { nodes: ReadonlyMap<string, Node> }) {
   const me = useMe();
   const now = useNow();
   const isStale = useStale() !== null;
   const [opened, setOpened] = useState<string | null>(null);
-  const resting = [...nodes].filter((node) => restEnd(node, now) !== null);
+  const resting = [...nodes.values()].filter((node) => restEnd(node, now) !== null);
   const mayAct = me?.rights.actOnWorkloads === true;
   const locked = isStale ? RESTING.stale : mayAct ? null : RESTING.forbidden;
   return (
