@@ -1,19 +1,22 @@
-import { useCallback, useMemo } from "react";
+import type { Queue } from "../model/rows.ts";
+import { isSame } from "../model/same.ts";
+import { derivedOnce } from "./derived.ts";
 import { useTopic } from "./react.tsx";
-import { useUnchanged } from "./useUnchanged.ts";
+
+const namedIn = derivedOnce(
+  (rows: ReadonlyMap<string, Queue>) =>
+    [...rows.values()]
+      .filter((queue) => queue.displayName !== "")
+      .map((queue): [string, string] => [queue.name, queue.displayName])
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  isSame,
+);
+const labelIn = derivedOnce((named: readonly [string, string][]) => {
+  const labels = new Map(named);
+  return (name: string) => labels.get(name) ?? name;
+});
 
 /** Return a function from a queue's name to its display name, or to the name if it has none. */
 export function useQueueLabels(): (name: string) => string {
-  const { rows } = useTopic("queues");
-  const named = useMemo(
-    () =>
-      [...rows.values()]
-        .filter((queue) => queue.displayName !== "")
-        .map((queue): [string, string] => [queue.name, queue.displayName])
-        .sort(([a], [b]) => (a < b ? -1 : 1)),
-    [rows],
-  );
-  const unchanged = useUnchanged(named);
-  const labels = useMemo(() => new Map(unchanged), [unchanged]);
-  return useCallback((name) => labels.get(name) ?? name, [labels]);
+  return labelIn(namedIn(useTopic("queues").rows));
 }
