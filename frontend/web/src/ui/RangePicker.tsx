@@ -1,11 +1,12 @@
 import { SegmentedControl } from "@mantine/core";
 import { RANGES, type RangeName } from "../api/usage.ts";
 import { RANGE_NAMES, USAGE } from "../i18n/usage.ts";
+import { useChoice } from "./useChoice.ts";
 
 type Props = {
   value: RangeName;
   offered: readonly RangeName[];
-  onChange: (range: RangeName) => void;
+  onChange: (range: string) => void;
 };
 
 /** The length of the range that a page shows; it ends now. */
@@ -16,12 +17,14 @@ export function RangePicker({ value, offered, onChange }: Props) {
       aria-label={USAGE.range}
       data={offered.map((range) => ({ value: range, label: RANGE_NAMES[range] }))}
       value={value}
-      onChange={(range) => onChange(range as RangeName)}
+      onChange={onChange}
     />
   );
 }
 
-/** Return the range that the address names, else the default. */
-export function readRange(text: string | null, otherwise: RangeName): RangeName {
-  return text !== null && text in RANGES ? (text as RangeName) : otherwise;
+const ALL = Object.keys(RANGES) as RangeName[];
+
+/** Return the range that the address names, else the given one, and a function that changes it. */
+export function useRange(fallback: RangeName) {
+  return useChoice("range", ALL, fallback);
 }

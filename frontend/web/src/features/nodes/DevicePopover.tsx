@@ -6,6 +6,7 @@ import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
+import { nodePath } from "../../ui/paths.ts";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import styles from "./Nodes.module.css";
@@ -54,7 +55,7 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
         tabIndex={-1}
         data-autofocus
       >
-        <Link to={`/nodes/${encodeURIComponent(node.name)}`}>
+        <Link to={nodePath(node.name)}>
           <b>{DEVICE.title(index, node.name)}</b>
         </Link>
         <div>{DEVICE.model(node.model, node.gpuMemoryBytes)}</div>

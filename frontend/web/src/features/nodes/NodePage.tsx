@@ -10,6 +10,7 @@ import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { nodePath } from "../../ui/paths.ts";
 import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { RichText } from "../../ui/RichText.tsx";
@@ -41,7 +42,7 @@ export function NodePage() {
       </Page>
     );
   }
-  const path = `/nodes/${encodeURIComponent(name)}`;
+  const path = nodePath(name);
   const tabs: TabLink[] = [
     { key: "summary", name: NODE_PAGE.tabs.summary, to: path },
     { key: "yaml", name: NODE_PAGE.tabs.yaml, to: `${path}/yaml` },

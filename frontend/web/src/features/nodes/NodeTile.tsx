@@ -6,6 +6,7 @@ import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { GpuCell } from "../../ui/GpuCell.tsx";
 import { useNow } from "../../ui/now.ts";
+import { nodePath } from "../../ui/paths.ts";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { restEnd } from "./lines.ts";
 import styles from "./Nodes.module.css";
@@ -38,7 +39,7 @@ export const NodeTile = memo(function NodeTile({
     >
       <div role="rowheader" className={styles.head}>
         <span className={styles.name} title={TILE.title(node.name, node.zone, node.rack)}>
-          <Link to={`/nodes/${encodeURIComponent(node.name)}`} tabIndex={-1}>
+          <Link to={nodePath(node.name)} tabIndex={-1}>
             {node.name}
           </Link>
         </span>

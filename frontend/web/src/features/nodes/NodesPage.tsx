@@ -2,7 +2,6 @@ import { SegmentedControl, Switch, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { LEGEND, NODES } from "../../i18n/nodes.ts";
-import { TOPOLOGY } from "../../i18n/topology.ts";
 import { LOADING_REST } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
@@ -10,10 +9,11 @@ import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
 import type { Node } from "../../model/rows.ts";
 import { Card } from "../../ui/Card.tsx";
+import { NodesTabs } from "../../ui/NodesTabs.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
-import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
+import { useChoice } from "../../ui/useChoice.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { type Grouping, groupNote } from "./lines.ts";
 import { NodeGrid } from "./NodeGrid.tsx";
@@ -29,16 +29,13 @@ const GROUPINGS: { value: Grouping; label: string }[] = [
   { value: "pool", label: NODES.groupings.pool },
 ];
 
-const TABS: readonly TabLink[] = [
-  { key: "grid", name: TOPOLOGY.tabs.grid, to: "/nodes" },
-  { key: "topology", name: TOPOLOGY.tabs.topology, to: "/topology" },
-];
+const GROUPING_KEYS = GROUPINGS.map(({ value }) => value);
 
 export function NodesPage() {
   const { rows, loaded, begun, problem } = useTopic("nodes");
   const hues = useHues();
   const [search, changeSearch] = useSearch();
-  const grouping = GROUPINGS.find(({ value }) => value === search.get("group"))?.value ?? "model";
+  const [grouping, setGrouping] = useChoice("group", GROUPING_KEYS, "model");
   const text = (search.get("q") ?? "").trim().toLowerCase();
   const onlyFree = search.get("free") === "true";
   const matching = useMemo(
@@ -51,7 +48,7 @@ export function NodesPage() {
       title={NODES.title}
       note={loaded ? groupNote(matching) : begun ? LOADING_REST : undefined}
     >
-      <TabNav name={TOPOLOGY.tabList} tabs={TABS} active="grid" />
+      <NodesTabs active="grid" />
       <Card name={NODES.card}>
         <div className={styles.bar}>
           <TextInput
@@ -69,7 +66,7 @@ export function NodesPage() {
             aria-label={NODES.groupBy}
             data={GROUPINGS}
             value={grouping}
-            onChange={(value) => changeSearch({ group: value === "model" ? null : value })}
+            onChange={setGrouping}
           />
           <Switch
             size="sm"

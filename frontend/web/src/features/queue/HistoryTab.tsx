@@ -8,17 +8,15 @@ import { numbersOf } from "../../model/series.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryResult } from "../../ui/QueryResult.tsx";
-import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
+import { RangePicker, useRange } from "../../ui/RangePicker.tsx";
 import { Empty } from "../../ui/States.tsx";
-import { useSearch } from "../../ui/useSearch.ts";
 
 const OFFERED: readonly RangeName[] = ["1h", "24h", "7d", "30d", "90d", "1y"];
 const DEFAULT: RangeName = "24h";
 
 /** How a queue came to what it holds now: allocation against its bounds, waiting times, evictions. */
 export function HistoryTab({ name }: { name: string }) {
-  const [search, changeSearch] = useSearch();
-  const range = readRange(search.get("range"), DEFAULT);
+  const [range, setRange] = useRange(DEFAULT);
   const history = useQueueHistory(name, range);
   return (
     <QueryResult query={history} rows={10}>
@@ -27,13 +25,7 @@ export function HistoryTab({ name }: { name: string }) {
           <Panel
             title={HISTORY.allocation}
             note={HISTORY.allocationNote}
-            tools={
-              <RangePicker
-                value={range}
-                offered={OFFERED}
-                onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
-              />
-            }
+            tools={<RangePicker value={range} offered={OFFERED} onChange={setRange} />}
           >
             <Allocation history={data} />
           </Panel>

@@ -4,6 +4,7 @@ import { QUEUE_PAGE } from "../../i18n/queue.ts";
 import { FORM } from "../../i18n/queues.ts";
 import { useTopic } from "../../live/react.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { queuePath } from "../../ui/paths.ts";
 import { RichText } from "../../ui/RichText.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
@@ -37,7 +38,7 @@ export function QueuePage() {
       </Page>
     );
   }
-  const path = `/queues/${encodeURIComponent(name)}`;
+  const path = queuePath(name);
   const tabs: TabLink[] = KEYS.map((key) => ({
     key,
     name: QUEUE_PAGE.tabs[key],

@@ -1,24 +1,21 @@
-import { SegmentedControl } from "@mantine/core";
 import { useQueueShare } from "../../api/details.ts";
-import { amount, count, RESOURCE_NAME, UNIT } from "../../i18n/numbers.ts";
+import { amount, count, UNIT } from "../../i18n/numbers.ts";
 import { SHARE } from "../../i18n/queue.ts";
-import { QUEUES } from "../../i18n/queues.ts";
 import { NONE } from "../../i18n/ui.ts";
-import { type Queue, RESOURCES, type Resource, type ResourceShare } from "../../model/rows.ts";
+import type { Queue, Resource, ResourceShare } from "../../model/rows.ts";
 import { waterfall } from "../../model/shares.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
+import { ResourcePicker, useResource } from "../../ui/ResourcePicker.tsx";
 import { Term } from "../../ui/Term.tsx";
-import { useSearch } from "../../ui/useSearch.ts";
 import styles from "./Queue.module.css";
 
 /** How the share of the queue came about, as steps that begin where the one before ended. */
 export function ShareTab({ queue }: { queue: Queue }) {
   const query = useQueueShare(queue.name);
-  const [search, changeSearch] = useSearch();
-  const resource = RESOURCES.find((each) => each === search.get("resource")) ?? "gpu";
+  const [resource, setResource] = useResource();
   return (
     <QueryResult query={query} rows={10}>
       {({ resources, parent }) => {
@@ -28,15 +25,7 @@ export function ShareTab({ queue }: { queue: Queue }) {
             <Panel
               title={SHARE.title}
               note={SHARE.note(share.pool, resource, parent)}
-              tools={
-                <SegmentedControl
-                  size="xs"
-                  aria-label={QUEUES.resource}
-                  data={RESOURCES.map((value) => ({ value, label: RESOURCE_NAME[value] }))}
-                  value={resource}
-                  onChange={(value) => changeSearch({ resource: value === "gpu" ? null : value })}
-                />
-              }
+              tools={<ResourcePicker value={resource} onChange={setResource} />}
               flush
             >
               <Waterfall share={share} resource={resource} />

@@ -9,6 +9,7 @@ import { workloadKey } from "../../model/names.ts";
 import type { Queue, Workload } from "../../model/rows.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
+import { workloadPath } from "../../ui/paths.ts";
 import { ROW_HEIGHT, usePreferences } from "../../ui/preferences.ts";
 import { StateBadge } from "../../ui/StateBadge.tsx";
 import { Empty, Loading } from "../../ui/States.tsx";
@@ -84,9 +85,7 @@ export function WorkloadsTab({ queue }: { queue: Queue }) {
       minWidth={760}
       sort={search.get("sort") ?? "position"}
       onSort={(sort) => changeSearch({ sort: sort === "position" ? null : sort })}
-      onOpen={({ namespace, name }) =>
-        void navigate(`/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`)
-      }
+      onOpen={(row) => void navigate(workloadPath(row))}
       tools={
         <>
           <span>{QUEUE_PAGE.workloadsCount(workloads.length)}</span>

@@ -5,26 +5,21 @@ import { ApiProblem } from "../../api/problem.ts";
 import { useMe } from "../../api/useMe.ts";
 import { useDraft } from "../../editing/useDraft.ts";
 import { DRAFT } from "../../i18n/changes.ts";
-import { RESOURCE_NAME } from "../../i18n/numbers.ts";
 import { QUEUES, VIEWS } from "../../i18n/queues.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
 import { mayEdit, mayPlaceUnder } from "../../model/rights.ts";
-import {
-  type Me,
-  type Queue,
-  type QueuePatch,
-  RESOURCES,
-  type Resource,
-} from "../../model/rows.ts";
+import type { Me, Queue, QueuePatch } from "../../model/rows.ts";
 import { ancestors, buildTree } from "../../model/tree.ts";
 import { BulletLegend } from "../../ui/BulletBar.tsx";
 import { Card } from "../../ui/Card.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { ResourcePicker, useResource } from "../../ui/ResourcePicker.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { reportFailure } from "../../ui/reportDone.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { useChoice } from "../../ui/useChoice.ts";
 import { useLatest } from "../../ui/useLatest.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { useStale } from "../../ui/useStale.ts";
@@ -44,11 +39,8 @@ const QueueDialogs = lazy(async () => ({
   default: (await import("./dialogs/QueueDialogs.tsx")).QueueDialogs,
 }));
 
-const QUEUE_VIEWS = [
-  { value: "tree", label: VIEWS.tree },
-  { value: "icicle", label: VIEWS.icicle },
-  { value: "fairness", label: VIEWS.fairness },
-];
+const VIEW_KEYS = ["tree", "icicle", "fairness"] as const;
+const QUEUE_VIEWS = VIEW_KEYS.map((value) => ({ value, label: VIEWS[value] }));
 const COMMANDS = {
   kubectl: <code>{QUEUES.kubectl}</code>,
   rest: <code>{QUEUES.rest}</code>,
@@ -58,8 +50,8 @@ export function QueuesPage() {
   const { rows: queues, loaded, problem } = useTopic("queues");
   const hues = useHues();
   const [search, changeSearch] = useSearch();
-  const resource = resourceOf(search.get("resource"));
-  const view = QUEUE_VIEWS.find(({ value }) => value === search.get("view"))?.value ?? "tree";
+  const [resource, setResource] = useResource();
+  const [view, setView] = useChoice("view", VIEW_KEYS, "tree");
   const selected = search.get("queue");
   // The tree depends only on names and parents, which change far less often than the amounts.
   const parents = useMemo(
@@ -127,18 +119,9 @@ export function QueuesPage() {
             aria-label={VIEWS.label}
             data={QUEUE_VIEWS}
             value={view}
-            onChange={(value) => changeSearch({ view: value === "tree" ? null : value })}
+            onChange={setView}
           />
-          <SegmentedControl
-            size="xs"
-            aria-label={QUEUES.resource}
-            data={RESOURCES.map((value) => ({
-              value,
-              label: RESOURCE_NAME[value],
-            }))}
-            value={resource}
-            onChange={(value) => changeSearch({ resource: value === "gpu" ? null : value })}
-          />
+          <ResourcePicker value={resource} onChange={setResource} />
           {view === "tree" && <span style={{ color: "var(--dim)" }}>{QUEUES.scale(resource)}</span>}
           {mayEditAny && (
             <Button
@@ -213,8 +196,4 @@ export function QueuesPage() {
 function firstPlace(me: Me | undefined, queues: ReadonlyMap<string, Queue>): string | null {
   if (mayPlaceUnder(me, queues, null)) return null;
   return [...queues.keys()].find((name) => mayPlaceUnder(me, queues, name)) ?? null;
-}
-
-function resourceOf(text: string | null): Resource {
-  return RESOURCES.find((resource) => resource === text) ?? "gpu";
 }

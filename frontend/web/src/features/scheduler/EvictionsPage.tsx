@@ -15,7 +15,7 @@ import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
-import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
+import { RangePicker, useRange } from "../../ui/RangePicker.tsx";
 import { Empty, Loading } from "../../ui/States.tsx";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -35,7 +35,7 @@ const RULES = Object.entries(EVICTIONS.rules).map(([value, label]) => ({ value, 
 /** Who evicted from whom: a matrix of queues, and the evictions of a chosen pair. */
 export function EvictionsPage() {
   const [search, changeSearch] = useSearch();
-  const range = readRange(search.get("range"), DEFAULT);
+  const [range, setRange] = useRange(DEFAULT);
   const rule = search.get("rule") ?? "";
   const matrix = useEvictionMatrix(range);
   const [evictor, victim] = [search.get("by"), search.get("from")];
@@ -47,13 +47,7 @@ export function EvictionsPage() {
     <Page
       title={SCHEDULER.title}
       note={EVICTIONS.note}
-      tools={
-        <RangePicker
-          value={range}
-          offered={OFFERED}
-          onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
-        />
-      }
+      tools={<RangePicker value={range} offered={OFFERED} onChange={setRange} />}
     >
       <SchedulerTabs active="evictions" />
       <Panel

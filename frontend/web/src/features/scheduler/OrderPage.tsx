@@ -14,6 +14,7 @@ import { ancestors } from "../../model/tree.ts";
 import type { Column } from "../../ui/columns.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { workloadPath } from "../../ui/paths.ts";
 import { ROW_HEIGHT, usePreferences } from "../../ui/preferences.ts";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -57,9 +58,7 @@ export function OrderPage() {
           minWidth={900}
           sort={search.get("sort") ?? "position"}
           onSort={(sort) => changeSearch({ sort: sort === "position" ? null : sort })}
-          onOpen={({ namespace, name }) =>
-            void navigate(`/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`)
-          }
+          onOpen={(row) => void navigate(workloadPath(row))}
           tools={
             <>
               <Select

@@ -7,6 +7,7 @@ import { actionName, NONE } from "../../i18n/ui.ts";
 import type { Decision, SessionDetail } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
+import { NodeLink } from "../../ui/NodeLink.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryFailure } from "../../ui/QueryFailure.tsx";
@@ -126,7 +127,7 @@ function DecisionRow({ decision }: { decision: Decision }) {
         {nodes.map((node, at) => (
           <span key={node}>
             {at > 0 && ", "}
-            <Link to={`/nodes/${encodeURIComponent(node)}`}>{node}</Link>
+            <NodeLink node={node} />
           </span>
         ))}
         {SESSION.more(nodes.length)}

@@ -2,6 +2,7 @@ import { Link } from "react-router";
 import { TOPOLOGY } from "../../i18n/topology.ts";
 import { groupBy } from "../../model/group.ts";
 import type { Topology, TopologyDomain } from "../../model/rows.ts";
+import { nodePath } from "../../ui/paths.ts";
 import styles from "./Topology.module.css";
 
 /** Beyond this a list of boxes helps nobody; the innermost level is then counted only. */
@@ -36,11 +37,7 @@ function Domain({ domain, childrenOf, deepest }: Props) {
     <li className={styles.box}>
       <div className={styles.head}>
         <b className={styles.name} title={id}>
-          {node === undefined ? (
-            name
-          ) : (
-            <Link to={`/nodes/${encodeURIComponent(node)}`}>{name}</Link>
-          )}
+          {node === undefined ? name : <Link to={nodePath(node)}>{name}</Link>}
         </b>
         <span className={styles.sub}>{TOPOLOGY.free(gpuFree, gpuTotal)}</span>
       </div>

@@ -7,20 +7,15 @@ import { TOPOLOGY } from "../../i18n/topology.ts";
 import { NONE } from "../../i18n/ui.ts";
 import type { Topology } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
+import { NodesTabs } from "../../ui/NodesTabs.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { Empty } from "../../ui/States.tsx";
-import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
 import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
 import { DomainTree } from "./DomainTree.tsx";
 import styles from "./Topology.module.css";
-
-const TABS: readonly TabLink[] = [
-  { key: "grid", name: TOPOLOGY.tabs.grid, to: "/nodes" },
-  { key: "topology", name: TOPOLOGY.tabs.topology, to: "/topology" },
-];
 
 /** The levels of the network with their free GPUs, and how far workloads are spread over them. */
 export function TopologyPage() {
@@ -47,7 +42,7 @@ export function TopologyPage() {
         )
       }
     >
-      <TabNav name={TOPOLOGY.tabList} tabs={TABS} active="topology" />
+      <NodesTabs active="topology" />
       {list.data !== undefined && shown === "" ? (
         <Empty title={TOPOLOGY.noneTitle}>{TOPOLOGY.none}</Empty>
       ) : (

@@ -8,8 +8,9 @@ import { coverage } from "../../model/series.ts";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryFailure } from "../../ui/QueryFailure.tsx";
-import { RangePicker, readRange } from "../../ui/RangePicker.tsx";
+import { RangePicker, useRange } from "../../ui/RangePicker.tsx";
 import { Empty, Loading } from "../../ui/States.tsx";
+import { useChoice } from "../../ui/useChoice.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { Comparison } from "./Comparison.tsx";
 import styles from "./Usage.module.css";
@@ -17,26 +18,21 @@ import { UsageTable } from "./UsageTable.tsx";
 
 const OFFERED: readonly RangeName[] = ["24h", "7d", "30d", "90d", "1y"];
 const DEFAULT: RangeName = "7d";
-const BYS = Object.entries(USAGE.bys).map(([value, label]) => ({ value, label }));
+const BY_KEYS = Object.keys(USAGE.bys) as UsageBy[];
+const BYS = BY_KEYS.map((value) => ({ value, label: USAGE.bys[value] }));
 
 /** Who used how many GPU-hours, what was idle, and what it cost. */
 export function UsagePage() {
   const [search, changeSearch] = useSearch();
-  const range = readRange(search.get("range"), DEFAULT);
-  const by = readBy(search.get("by"));
+  const [range, setRange] = useRange(DEFAULT);
+  const [by, setBy] = useChoice("by", BY_KEYS, "queue");
   const report = useUsage(by, range);
   const history = useUsageHistory(range);
   return (
     <Page
       title={USAGE.title}
       note={USAGE.note}
-      tools={
-        <RangePicker
-          value={range}
-          offered={OFFERED}
-          onChange={(next) => changeSearch({ range: next === DEFAULT ? null : next })}
-        />
-      }
+      tools={<RangePicker value={range} offered={OFFERED} onChange={setRange} />}
     >
       {report.data !== undefined && <Tiles report={report.data} />}
       <Panel title={range === "24h" ? USAGE.perStep : USAGE.perDay} note={USAGE.perDayNote}>
@@ -59,7 +55,7 @@ export function UsagePage() {
               aria-label={USAGE.by}
               data={BYS}
               value={by}
-              onChange={(next) => changeSearch({ by: next === "queue" ? null : next })}
+              onChange={setBy}
             />
             <Button
               component="a"
@@ -135,8 +131,4 @@ function Bars({ history }: { history: UsageHistory }) {
 
 function observed({ coveredSeconds, from, to }: UsageReport): string {
   return USAGE.observed(coverage(coveredSeconds, from, to));
-}
-
-function readBy(text: string | null): UsageBy {
-  return text === "owner" || text === "model" ? text : "queue";
 }

@@ -3,6 +3,7 @@ import { modelName } from "../../i18n/numbers.ts";
 import { gpuHours, money, USAGE } from "../../i18n/usage.ts";
 import type { UsageBy, UsageReport } from "../../model/rows.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
+import { queuePath } from "../../ui/paths.ts";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import styles from "./Usage.module.css";
 
@@ -47,7 +48,7 @@ export function UsageTable({ report }: { report: UsageReport }) {
 
 function Name({ by, name }: { by: UsageBy; name: string }) {
   if (by === "queue") {
-    return <Link to={`/queues/${encodeURIComponent(name)}/history`}>{name}</Link>;
+    return <Link to={`${queuePath(name)}/history`}>{name}</Link>;
   }
   if (by === "owner") return name || USAGE.noUser;
   return name === "" ? USAGE.notPlaced : modelName(name);

@@ -1,4 +1,3 @@
-import { Link } from "react-router";
 import { gpus, modelName } from "../../i18n/numbers.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { PLACEMENT } from "../../i18n/workloads.ts";
@@ -6,6 +5,7 @@ import { useTopic } from "../../live/react.tsx";
 import { groupBy } from "../../model/group.ts";
 import type { PodRow, WorkloadDetail } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
+import { NodeLink } from "../../ui/NodeLink.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { Empty } from "../../ui/States.tsx";
 
@@ -29,7 +29,7 @@ export function Placement({ workload }: { workload: WorkloadDetail }) {
               return (
                 <tr key={name}>
                   <th scope="row">
-                    <Link to={`/nodes/${encodeURIComponent(name)}`}>{name}</Link>
+                    <NodeLink node={name} />
                   </th>
                   <td>{node?.model ? modelName(node.model) : NONE}</td>
                   <td>{node?.zone || NONE}</td>

@@ -1,4 +1,3 @@
-import { Link } from "react-router";
 import { gpus } from "../../i18n/numbers.ts";
 import { reasonText } from "../../i18n/reasons.ts";
 import { NONE } from "../../i18n/ui.ts";
@@ -6,6 +5,7 @@ import { POD_TABLE } from "../../i18n/workloads.ts";
 import type { PodRow } from "../../model/rows.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Elapsed } from "../../ui/Elapsed.tsx";
+import { NodeLink } from "../../ui/NodeLink.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
@@ -32,13 +32,7 @@ export function PodTable({ pods }: { pods: readonly PodRow[] }) {
                 <td>
                   <StateBadge state={pod.state} />
                 </td>
-                <td>
-                  {pod.node === "" ? (
-                    NONE
-                  ) : (
-                    <Link to={`/nodes/${encodeURIComponent(pod.node)}`}>{pod.node}</Link>
-                  )}
-                </td>
+                <td>{pod.node === "" ? NONE : <NodeLink node={pod.node} />}</td>
                 <td>{gpus(pod.gpu)}</td>
                 <td>{pod.devices.length === 0 ? NONE : pod.devices.join(", ")}</td>
                 <td>

@@ -10,6 +10,7 @@ import type { WorkloadDetail } from "../../model/rows.ts";
 import { Elapsed } from "../../ui/Elapsed.tsx";
 import { Fact, FactList } from "../../ui/FactList.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { queuePath, workloadPath } from "../../ui/paths.ts";
 import { QueueMark } from "../../ui/QueueMark.tsx";
 import { RichText } from "../../ui/RichText.tsx";
 import { StateBadge } from "../../ui/StateBadge.tsx";
@@ -28,7 +29,7 @@ export function WorkloadPage() {
   const { row, loaded, problem } = useSingle(`workload:${namespace}/${name}`);
   const hues = useHues();
   const label = useQueueLabels();
-  const path = `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+  const path = workloadPath({ namespace, name });
   const tabs: TabLink[] = [
     { key: "why", name: WORKLOAD.tabs.why, to: path },
     { key: "timeline", name: WORKLOAD.tabs.timeline, to: `${path}/timeline` },
@@ -71,7 +72,7 @@ export function WorkloadPage() {
           )}
         </Fact>
         <Fact name={WORKLOAD.queue}>
-          <Link className={styles.queue} to={`/queues/${encodeURIComponent(row.queue)}`}>
+          <Link className={styles.queue} to={queuePath(row.queue)}>
             <QueueMark hue={hues.get(row.queue)} />
             {label(row.queue)}
           </Link>

@@ -13,6 +13,7 @@ import { workloadKey } from "../../model/names.ts";
 import type { Workload } from "../../model/rows.ts";
 import { ancestors, type NamedQueue } from "../../model/tree.ts";
 import { Page } from "../../ui/Page.tsx";
+import { workloadPath } from "../../ui/paths.ts";
 import { usePreferences } from "../../ui/preferences.ts";
 import { RichText } from "../../ui/RichText.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
@@ -76,7 +77,7 @@ export function WorkloadsPage() {
           minWidth={1014}
           sort={search.get("sort") ?? "state"}
           onSort={(sort) => changeSearch({ sort: sort === "state" ? null : sort })}
-          onOpen={(row) => navigate(`/workloads/${row.namespace}/${row.name}`)}
+          onOpen={(row) => navigate(workloadPath(row))}
           tools={
             <>
               <TextInput

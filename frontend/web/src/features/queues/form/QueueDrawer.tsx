@@ -8,6 +8,7 @@ import { HISTORY } from "../../../i18n/usage.ts";
 import { type Queue, RESOURCES } from "../../../model/rows.ts";
 import { Dialog } from "../../../ui/Dialog.tsx";
 import { DialogButtons } from "../../../ui/DialogButtons.tsx";
+import { queuePath } from "../../../ui/paths.ts";
 import { Empty } from "../../../ui/States.tsx";
 import { useStale } from "../../../ui/useStale.ts";
 import type { QueueAction } from "../dialogs/QueueDialogs.tsx";
@@ -126,7 +127,7 @@ function Facts({ queue }: { queue: Queue }) {
     <dl className={styles.facts}>
       <dt>{FACTS.name}</dt>
       <dd>
-        <Link to={`/queues/${encodeURIComponent(queue.name)}`}>{queue.name}</Link>
+        <Link to={queuePath(queue.name)}>{queue.name}</Link>
       </dd>
       <dt>{FACTS.parent}</dt>
       <dd>{queue.parent ?? FACTS.topLevel}</dd>
@@ -147,7 +148,7 @@ function Facts({ queue }: { queue: Queue }) {
       </dd>
       <dt>{FACTS.history}</dt>
       <dd>
-        <Link to={`/queues/${encodeURIComponent(queue.name)}/history`}>{HISTORY.link}</Link>
+        <Link to={`${queuePath(queue.name)}/history`}>{HISTORY.link}</Link>
       </dd>
       <dt>{FACTS.created}</dt>
       <dd>{dateTime(queue.createdAt)}</dd>

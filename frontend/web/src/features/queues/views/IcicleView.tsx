@@ -7,6 +7,7 @@ import { useQueueLabels } from "../../../live/useQueueLabels.ts";
 import { besideSlice, type Slice, slicesOf } from "../../../model/icicle.ts";
 import type { Queue, Resource } from "../../../model/rows.ts";
 import type { QueueTree } from "../../../model/tree.ts";
+import { queuePath } from "../../../ui/paths.ts";
 import { Empty } from "../../../ui/States.tsx";
 import styles from "./Views.module.css";
 
@@ -33,7 +34,7 @@ export function IcicleView({ queues, tree, resource }: Props) {
   const slices = slicesOf(tree, (name) => amountOf(queues.get(name), by, resource));
   const depth = Math.max(0, ...slices.map((slice) => slice.depth + 1));
   const home = slices.find(({ name }) => name === active) ?? slices[0];
-  const open = (name: string) => void navigate(`/queues/${encodeURIComponent(name)}`);
+  const open = (name: string) => void navigate(queuePath(name));
   const onKeyDown = (event: KeyboardEvent, slice: Slice) => {
     const next = besideSlice(slices, slice, event.key);
     if (next !== null) {

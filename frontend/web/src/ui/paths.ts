@@ -1,0 +1,13 @@
+/** The addresses of the pages of single objects. */
+
+export function queuePath(name: string): string {
+  return `/queues/${encodeURIComponent(name)}`;
+}
+
+export function nodePath(name: string): string {
+  return `/nodes/${encodeURIComponent(name)}`;
+}
+
+export function workloadPath({ namespace, name }: { namespace: string; name: string }): string {
+  return `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
