@@ -9,12 +9,11 @@ const EVICTIONS_PER_PAGE = 100;
 const EVERY_MS = 5_000;
 
 /** Which evictions a list shows; an empty text stands for all. */
-export type EvictionFilter = {
+type EvictionFilter = {
   readonly queue?: string;
   readonly evictorQueue?: string;
   readonly rule?: string;
   readonly workload?: string;
-  readonly evictor?: string;
 };
 
 export function listSessions(cursor: string, signal: AbortSignal): Promise<PageOf<Session>> {

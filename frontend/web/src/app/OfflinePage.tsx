@@ -49,23 +49,23 @@ export function OfflinePage() {
           </div>
         ))}
       <Panel title={OFFLINE.kept} flush>
-        <Kept />
+        <ReceivedRows />
       </Panel>
     </Page>
   );
 }
 
-function Kept() {
+function ReceivedRows() {
   const client = useClient();
   // Watched, so that the table follows; the others are shown as far as this browser has them.
   useTopic("cluster");
-  const kept = TOPICS.map(([topic, to]) => ({ topic, to, ...client.view(topic) })).filter(
+  const received = TOPICS.map(([topic, to]) => ({ topic, to, ...client.view(topic) })).filter(
     ({ loaded }) => loaded,
   );
-  if (kept.length === 0) return <Empty title={OFFLINE.nothing} />;
+  if (received.length === 0) return <Empty title={OFFLINE.nothing} />;
   return (
     <DataTable name={OFFLINE.kept} columns={OFFLINE.columns}>
-      {kept.map(({ topic, to, rows, asOf }) => (
+      {received.map(({ topic, to, rows, asOf }) => (
         <tr key={topic}>
           <th scope="row">
             <Link to={to}>{OFFLINE.topics[topic]}</Link>

@@ -18,7 +18,6 @@ export const QUEUE_PAGE = {
   missing: "It may have been deleted. {link}",
   parent: "Parent",
   topLevel: "none (top-level queue)",
-  priority: "Priority",
   children: "Queues below it",
   manager: "Managed by",
   created: "Created",
@@ -50,7 +49,6 @@ export const QUEUE_PAGE = {
 
 export const SHARE = {
   title: "Fair share",
-  resource: "Resource",
   note: (pool: number, resource: Resource, parent: string | null) =>
     `of ${amount(resource, pool)} ${UNIT[resource]} that ${
       parent === null ? "the top-level queues" : `the children of ${parent}`

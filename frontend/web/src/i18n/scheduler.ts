@@ -109,7 +109,6 @@ export const EVICTIONS = {
 } as const;
 
 export const ORDER = {
-  title: "Order",
   note: "Whose turn it is: the scheduler tries waiting workloads in this order",
   table: "Waiting workloads in order",
   count: (shown: number, all: number) => `${count(shown)} of ${plural(all, "waiting workload")}`,

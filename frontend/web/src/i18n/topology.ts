@@ -1,8 +1,7 @@
 /** Texts of the topology page. */
-import { count, gpuCount, gpus, plural } from "./numbers.ts";
+import { count, gpus, plural } from "./numbers.ts";
 
 export const TOPOLOGY = {
-  title: "Topology",
   tabList: "Nodes",
   tabs: { grid: "GPU grid", topology: "Topology" },
   choose: "Topology",
@@ -22,5 +21,4 @@ export const TOPOLOGY = {
   noneTitle: "No topology",
   none: "Create a Topology that names the labels of your nodes, from the widest level to the narrowest, such as block, rack and host.",
   noWorkloads: "Nothing with GPUs is placed here",
-  gpus: gpuCount,
 } as const;

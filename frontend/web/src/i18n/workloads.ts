@@ -90,8 +90,6 @@ export const TIMELINE = {
   pods: (pods: number) => plural(pods, "pod"),
   times: (times: number) => `${count(times)} times`,
   session: (id: number) => `Session ${id}`,
-  emptyTitle: "Nothing recorded",
-  empty: "The cluster keeps events for about an hour.",
 } as const;
 
 export const PLACEMENT = {

@@ -2,7 +2,7 @@
 import type { EvictionMatrix } from "./rows.ts";
 
 export type Sum = EvictionMatrix["items"][number];
-export type MatrixCell = {
+type MatrixCell = {
   readonly gpu: number;
   readonly evictions: number;
   readonly pods: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { queueRow } from "../testing/rows.ts";
-import { beside, draftedValue, inlineText, readInline } from "./inline.ts";
+import { beside, draftedValue, inlineText, patchBack, readInline } from "./inline.ts";
 import type { Pointer } from "./values.ts";
 
 const queue = queueRow({ name: "a" });
@@ -28,6 +28,15 @@ it("starts a cell with the text that reads as its value", () => {
     "8",
     "unlimited",
   ]);
+});
+
+it.each<[Pointer, number | null, unknown]>([
+  ["/quota/gpu", 10, { quota: { gpu: 8 } }],
+  ["/quota/gpu", null, { quota: { gpu: 8 } }],
+  ["/quota/cpuMilli", 500, { quota: { cpuMilli: null } }],
+  ["/priority", 5, { priority: 100 }],
+])("takes %s back from the draft", (pointer, drafted, patch) => {
+  expect(patchBack(queue, pointer, drafted)).toEqual(patch);
 });
 
 it("knows what a draft gives a field", () => {

@@ -27,7 +27,8 @@ export function beside(pointer: Pointer, resource: Resource, step: 1 | -1): Poin
 }
 
 export function valueIn(queue: Queue, pointer: Pointer): Value {
-  return editableValues(queue).get(pointer);
+  const at = splitPointer(pointer);
+  return at === null ? (queue.priority ?? undefined) : queue[at.part][at.resource];
 }
 
 /** Return what a draft gives a field: null where it unsets it, undefined where it leaves it. */
@@ -39,6 +40,12 @@ export function draftedValue(
   const at = splitPointer(pointer);
   if (edit === undefined) return undefined;
   return at === null ? edit.priority : edit[at.part]?.[at.resource];
+}
+
+/** Return the patch that gives a field of a draft the value that the queue has. */
+export function patchBack(queue: Queue, pointer: Pointer, drafted: Bound | null): QueuePatch {
+  const base = new Map([[pointer, drafted ?? undefined]]);
+  return patchOf(base, new Map([[pointer, valueIn(queue, pointer)]]));
 }
 
 /** Return the text that a cell starts with. */

@@ -1,7 +1,7 @@
 /** The waterfall of a fair share: each step from where the one before ended. */
 import type { ShareStep } from "./rows.ts";
 
-export type Fall = ShareStep & { readonly from: number; readonly to: number };
+type Fall = ShareStep & { readonly from: number; readonly to: number };
 
 /** Return the steps with their ends, and how far they reach at most. */
 export function waterfall(steps: readonly ShareStep[]): { falls: Fall[]; reach: number } {

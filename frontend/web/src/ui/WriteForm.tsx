@@ -7,7 +7,9 @@ import { Failure } from "./States.tsx";
 
 type Props<T> = {
   title: string;
+  size?: "md" | "xl";
   submitText: string;
+  failureTitle?: string;
   isReady: boolean;
   isDangerous?: boolean;
   onSubmit: () => Promise<T>;
@@ -21,7 +23,7 @@ export function WriteForm<T>(props: Props<T>) {
   const { title, submitText, isReady, isDangerous = false, onClose, children } = props;
   const write = useMutation({ mutationFn: props.onSubmit, onSuccess: props.onDone });
   return (
-    <Dialog title={title} size="md" onClose={onClose}>
+    <Dialog title={title} size={props.size ?? "md"} onClose={onClose}>
       <form
         aria-label={title}
         onSubmit={(event) => {
@@ -30,7 +32,9 @@ export function WriteForm<T>(props: Props<T>) {
         }}
       >
         {children}
-        {write.error !== null && <Failure title={REFUSED} detail={write.error.message} />}
+        {write.error !== null && (
+          <Failure title={props.failureTitle ?? REFUSED} detail={write.error.message} />
+        )}
         <Group justify="flex-end" mt="md">
           <Button variant="default" onClick={onClose}>
             {CANCEL}

@@ -28,7 +28,7 @@ export function YamlView({ path, file, title }: Props) {
 }
 
 /** Buttons that copy a text and save it as a file. */
-export function YamlTools({ text, file }: { text: string; file: string }) {
+function YamlTools({ text, file }: { text: string; file: string }) {
   return (
     <>
       <CopyButton value={text}>
@@ -51,7 +51,7 @@ export function YamlTools({ text, file }: { text: string; file: string }) {
   );
 }
 
-export function YamlText({ text }: { text: string }) {
+function YamlText({ text }: { text: string }) {
   return (
     <ScrollRegion name={YAML.text} className={styles.scroll}>
       <pre className={styles.text}>{text}</pre>

@@ -1,3 +1,4 @@
+import { memo, useMemo } from "react";
 import { Link } from "react-router";
 import { BarList } from "../../charts/BarList.tsx";
 import {
@@ -39,7 +40,7 @@ export function SummaryTab({
   queues: ReadonlyMap<string, Queue>;
 }) {
   const { rows } = useWorkloadsBelow(queue.name);
-  const workloads = [...rows.values()];
+  const workloads = useMemo(() => [...rows.values()], [rows]);
   return (
     <>
       <Facts queue={queue} />
@@ -61,8 +62,8 @@ export function SummaryTab({
         </DataTable>
       </Panel>
       <div className={styles.columns}>
-        <Reasons queue={queue} workloads={workloads} />
-        <Next queue={queue} workloads={workloads} />
+        <Reasons queue={queue.name} workloads={workloads} />
+        <Next queue={queue.name} workloads={workloads} />
         <Largest workloads={workloads} />
       </div>
       {queue.children.length > 0 && (
@@ -125,7 +126,10 @@ function ResourceRow({ queue, resource }: { queue: Queue; resource: Resource }) 
   );
 }
 
-function Reasons({ queue, workloads }: { queue: Queue; workloads: readonly Workload[] }) {
+type WorkProps = { queue: string; workloads: readonly Workload[] };
+
+/** As the other lists of workloads: not drawn again when only amounts of queues change, several times a second. */
+const Reasons = memo(function Reasons({ queue, workloads }: WorkProps) {
   const counts = new Map<string, number>();
   for (const { state, reason } of workloads)
     if (WAITING.has(state) && reason !== "") counts.set(reason, (counts.get(reason) ?? 0) + 1);
@@ -136,7 +140,7 @@ function Reasons({ queue, workloads }: { queue: Queue; workloads: readonly Workl
       label: reasonText(reason),
       value,
       shown: count(value),
-      to: `/workloads?queue=${encodeURIComponent(queue.name)}&reason=${reason}`,
+      to: `/workloads?queue=${encodeURIComponent(queue)}&reason=${reason}`,
     }));
   return (
     <Panel title={QUEUE_PAGE.reasons}>
@@ -146,23 +150,21 @@ function Reasons({ queue, workloads }: { queue: Queue; workloads: readonly Workl
         <BarList
           summary={QUEUE_PAGE.reasons}
           columns={QUEUE_PAGE.reasonColumns}
-          file={`${queue.name}-reasons.csv`}
+          file={`${queue}-reasons.csv`}
           bars={bars}
         />
       )}
     </Panel>
   );
-}
+});
 
-function Next({ queue, workloads }: { queue: Queue; workloads: readonly Workload[] }) {
+const Next = memo(function Next({ queue, workloads }: WorkProps) {
   const placed = inOrder(workloads).slice(0, LISTED);
   return (
     <Panel
       title={QUEUE_PAGE.ahead}
       tools={
-        <Link to={`/scheduler/order?queue=${encodeURIComponent(queue.name)}`}>
-          {QUEUE_PAGE.order}
-        </Link>
+        <Link to={`/scheduler/order?queue=${encodeURIComponent(queue)}`}>{QUEUE_PAGE.order}</Link>
       }
     >
       {placed.length === 0 ? (
@@ -180,9 +182,9 @@ function Next({ queue, workloads }: { queue: Queue; workloads: readonly Workload
       )}
     </Panel>
   );
-}
+});
 
-function Largest({ workloads }: { workloads: readonly Workload[] }) {
+const Largest = memo(function Largest({ workloads }: Pick<WorkProps, "workloads">) {
   const largest = workloads
     .filter(({ state }) => state !== "finished" && state !== "failed")
     .sort((a, b) => b.gpu - a.gpu || (a.name < b.name ? -1 : 1))
@@ -204,4 +206,4 @@ function Largest({ workloads }: { workloads: readonly Workload[] }) {
       )}
     </Panel>
   );
-}
+});

@@ -1,11 +1,10 @@
 import { Button, Group, TextInput } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { useDraft } from "../../../editing/useDraft.ts";
 import { DRAFT } from "../../../i18n/changes.ts";
 import { bound, gpus } from "../../../i18n/numbers.ts";
 import { CHILDREN } from "../../../i18n/queues.ts";
-import { CANCEL, NONE } from "../../../i18n/ui.ts";
+import { NONE } from "../../../i18n/ui.ts";
 import {
   CHILD_FIELDS,
   type ChildTable,
@@ -17,9 +16,8 @@ import {
 } from "../../../model/children.ts";
 import type { Queue } from "../../../model/rows.ts";
 import { DataTable } from "../../../ui/DataTable.tsx";
-import { Dialog } from "../../../ui/Dialog.tsx";
 import { reportDone } from "../../../ui/reportDone.tsx";
-import { Failure } from "../../../ui/States.tsx";
+import { WriteForm } from "../../../ui/WriteForm.tsx";
 
 type Props = { queue: Queue; rows: readonly Queue[]; onClose: () => void };
 
@@ -35,89 +33,71 @@ export function ChildrenDialog({ queue, rows: liveRows, onClose }: Props) {
   const edits = childEdits(rows, table);
   const parentQuota = queue.quota.gpu;
   const quotasOfChildren = quotaSum(table);
-  const addition = useMutation({
-    mutationFn: () => draft.addAll(edits ?? []),
-    onSuccess: () => {
-      reportDone(DRAFT.added, DRAFT.queues((edits ?? []).map(({ name }) => name)));
-      onClose();
-    },
-  });
   const title = CHILDREN.title(queue.displayName || queue.name);
   const [, ...fieldTitles] = CHILDREN.columns;
   return (
-    <Dialog title={title} size="xl" onClose={onClose}>
+    <WriteForm
+      title={title}
+      size="xl"
+      submitText={CHILDREN.add(edits?.length ?? 0)}
+      failureTitle={DRAFT.failed}
+      isReady={edits !== null && edits.length > 0}
+      onSubmit={() => draft.addAll(edits ?? [])}
+      onDone={() => {
+        reportDone(DRAFT.added, DRAFT.queues((edits ?? []).map(({ name }) => name)));
+        onClose();
+      }}
+      onClose={onClose}
+    >
       <p>
         {CHILDREN.text} {CHILDREN.hint}
       </p>
-      <form
-        aria-label={title}
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (edits !== null && edits.length > 0) addition.mutate();
-        }}
-      >
-        <DataTable name={title} columns={CHILDREN.columns}>
-          {rows.map(({ name, displayName }) => (
-            <tr key={name}>
-              <th scope="row">{displayName || name}</th>
-              {CHILD_FIELDS.map((field, index) => (
-                <td key={field}>
-                  <TextInput
-                    size="xs"
-                    aria-label={CHILDREN.cell(displayName || name, fieldTitles[index] ?? "")}
-                    value={table.get(name)?.[field] ?? ""}
-                    onChange={(event) => {
-                      const before = table.get(name);
-                      if (before === undefined) return;
-                      const after = { ...before, [field]: event.currentTarget.value };
-                      setTable(new Map([...table, [name, after]]));
-                    }}
-                  />
-                </td>
-              ))}
-            </tr>
-          ))}
-        </DataTable>
-        <p role="status">
-          {CHILDREN.sum(
-            quotasOfChildren === null ? NONE : gpus(quotasOfChildren),
-            bound("gpu", parentQuota),
-          )}
-        </p>
-        {typeof parentQuota === "number" && (
-          <Group gap="xs">
-            <Button
-              size="compact-sm"
-              variant="default"
-              onClick={() => setTable(scaled(table, parentQuota))}
-            >
-              {CHILDREN.scale}
-            </Button>
-            <Button
-              size="compact-sm"
-              variant="default"
-              onClick={() => setTable(shared(table, parentQuota))}
-            >
-              {CHILDREN.even}
-            </Button>
-          </Group>
+      <DataTable name={title} columns={CHILDREN.columns}>
+        {rows.map(({ name, displayName }) => (
+          <tr key={name}>
+            <th scope="row">{displayName || name}</th>
+            {CHILD_FIELDS.map((field, index) => (
+              <td key={field}>
+                <TextInput
+                  size="xs"
+                  aria-label={CHILDREN.cell(displayName || name, fieldTitles[index] ?? "")}
+                  value={table.get(name)?.[field] ?? ""}
+                  onChange={(event) => {
+                    const before = table.get(name);
+                    if (before === undefined) return;
+                    const after = { ...before, [field]: event.currentTarget.value };
+                    setTable(new Map([...table, [name, after]]));
+                  }}
+                />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </DataTable>
+      <p role="status">
+        {CHILDREN.sum(
+          quotasOfChildren === null ? NONE : gpus(quotasOfChildren),
+          bound("gpu", parentQuota),
         )}
-        {addition.error !== null && (
-          <Failure title={DRAFT.failed} detail={addition.error.message} />
-        )}
-        <Group justify="flex-end" mt="md">
-          <Button variant="default" onClick={onClose}>
-            {CANCEL}
+      </p>
+      {typeof parentQuota === "number" && (
+        <Group gap="xs">
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={() => setTable(scaled(table, parentQuota))}
+          >
+            {CHILDREN.scale}
           </Button>
           <Button
-            type="submit"
-            loading={addition.isPending}
-            disabled={edits === null || edits.length === 0}
+            size="compact-sm"
+            variant="default"
+            onClick={() => setTable(shared(table, parentQuota))}
           >
-            {CHILDREN.add(edits?.length ?? 0)}
+            {CHILDREN.even}
           </Button>
         </Group>
-      </form>
-    </Dialog>
+      )}
+    </WriteForm>
   );
 }

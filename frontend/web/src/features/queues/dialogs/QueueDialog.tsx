@@ -5,7 +5,7 @@ import { ApiProblem } from "../../../api/problem.ts";
 import { useDraft } from "../../../editing/useDraft.ts";
 import type { Verdict } from "../../../editing/useVerdict.ts";
 import { DRAFT } from "../../../i18n/changes.ts";
-import { CANCEL } from "../../../i18n/ui.ts";
+import { CANCEL, REFUSED } from "../../../i18n/ui.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import { Dialog } from "../../../ui/Dialog.tsx";
 import { reportDone } from "../../../ui/reportDone.tsx";
@@ -96,7 +96,7 @@ export function QueueDialog(props: Props) {
 }
 
 function WriteFailure({ error }: { error: Error }) {
-  const title = error instanceof ApiProblem ? error.body.title : error.name;
+  const title = error instanceof ApiProblem ? error.body.title : REFUSED;
   return <Failure title={title} detail={error.message} />;
 }
 

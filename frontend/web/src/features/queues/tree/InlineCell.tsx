@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { entryProblemText, fieldName, INLINE } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
-import { draftedValue, inlineText, readInline, valueIn } from "../../../model/inline.ts";
+import { draftedValue, inlineText, patchBack, readInline, valueIn } from "../../../model/inline.ts";
 import type { Queue, QueuePatch } from "../../../model/rows.ts";
 import type { Pointer } from "../../../model/values.ts";
 import styles from "./QueueTree.module.css";
@@ -45,7 +45,7 @@ export function InlineCell({ queue, drafted, pointer, inline }: Props) {
     if (typeof result === "string") return;
     // A text that says what the queue has already takes back what the draft says.
     const isBack = result === null && next !== undefined;
-    finish(isBack ? valuePatch(queue, pointer) : result, step);
+    finish(isBack ? patchBack(queue, pointer, next) : result, step);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     event.stopPropagation();
@@ -76,13 +76,4 @@ export function InlineCell({ queue, drafted, pointer, inline }: Props) {
       )}
     </div>
   );
-}
-
-/** Return the patch that names the present value, for a draft that says something else. */
-function valuePatch(queue: Queue, pointer: Pointer): QueuePatch {
-  const value = valueIn(queue, pointer) ?? null;
-  const [, part = "", resource] = pointer.split("/");
-  return (
-    resource === undefined ? { [part]: value } : { [part]: { [resource]: value } }
-  ) as QueuePatch;
 }

@@ -1,3 +1,4 @@
+import { useMemo } from "react";
 import { amount } from "../../../i18n/numbers.ts";
 import { FAIRNESS } from "../../../i18n/queues.ts";
 import { NONE } from "../../../i18n/ui.ts";
@@ -17,7 +18,7 @@ type Props = { queues: ReadonlyMap<string, Queue>; resource: Resource };
 /** What queues hold, measured by their fair share: a dot for each, around the line of exactly the share. */
 export function FairnessView({ queues, resource }: Props) {
   const label = useQueueLabels();
-  const groups = fairGroups(queues.values(), resource);
+  const groups = useMemo(() => fairGroups(queues.values(), resource), [queues, resource]);
   if (groups.length === 0) {
     return <Empty title={FAIRNESS.emptyTitle}>{FAIRNESS.empty}</Empty>;
   }

@@ -1,5 +1,5 @@
 import { SegmentedControl } from "@mantine/core";
-import { type KeyboardEvent, useRef, useState } from "react";
+import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import { amount, UNIT } from "../../../i18n/numbers.ts";
 import { ICICLE } from "../../../i18n/queues.ts";
@@ -31,7 +31,11 @@ export function IcicleView({ queues, tree, resource }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const navigate = useNavigate();
   const label = useQueueLabels();
-  const slices = slicesOf(tree, (name) => amountOf(queues.get(name), by, resource));
+  // Not again for each step of the focus from slice to slice.
+  const slices = useMemo(
+    () => slicesOf(tree, (name) => amountOf(queues.get(name), by, resource)),
+    [tree, queues, by, resource],
+  );
   const depth = Math.max(0, ...slices.map((slice) => slice.depth + 1));
   const home = slices.find(({ name }) => name === active) ?? slices[0];
   const open = (name: string) => void navigate(queuePath(name));
