@@ -17,9 +17,10 @@ export function usePages<T>(
     enabled,
   });
   return {
-    rows: query.data?.pages.flatMap(({ items }) => items),
+    /** The rows of all pages so far; with the error and `refetch` this is what QueryResult takes. */
+    data: query.data?.pages.flatMap(({ items }) => items),
     error: query.error,
-    retry: () => void query.refetch(),
+    refetch: query.refetch,
     hasMore: query.hasNextPage,
     isLoadingMore: query.isFetchingNextPage,
     loadMore: () => void query.fetchNextPage(),

@@ -9,10 +9,10 @@ import { Card } from "../../ui/Card.tsx";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
-import { QueryFailure } from "../../ui/QueryFailure.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
-import { Empty, Loading } from "../../ui/States.tsx";
+import { Empty } from "../../ui/States.tsx";
 import { useDebounced } from "../../ui/useDebounced.ts";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
@@ -45,22 +45,20 @@ export function AuditPage() {
     <Page title={AUDIT.title} note={AUDIT.note}>
       <Card name={AUDIT.title}>
         <Filters search={search} onChange={changeSearch} />
-        {pages.error !== null ? (
-          <QueryFailure error={pages.error} onRetry={pages.retry} />
-        ) : pages.rows === undefined ? (
-          <Loading rows={10} />
-        ) : pages.rows.length === 0 ? (
-          isFiltered ? (
-            <Empty title={AUDIT.noMatchTitle}>{AUDIT.noMatch}</Empty>
-          ) : (
-            <Empty title={AUDIT.emptyTitle}>{AUDIT.empty}</Empty>
-          )
-        ) : (
-          <ScrollRegion className={styles.scroll} name={AUDIT.entries}>
-            <Entries entries={pages.rows} />
-            {pages.hasMore && <OlderButton pages={pages} />}
-          </ScrollRegion>
-        )}
+        <QueryResult query={pages} rows={10}>
+          {(entries) =>
+            entries.length > 0 ? (
+              <ScrollRegion className={styles.scroll} name={AUDIT.entries}>
+                <Entries entries={entries} />
+                {pages.hasMore && <OlderButton pages={pages} />}
+              </ScrollRegion>
+            ) : isFiltered ? (
+              <Empty title={AUDIT.noMatchTitle}>{AUDIT.noMatch}</Empty>
+            ) : (
+              <Empty title={AUDIT.emptyTitle}>{AUDIT.empty}</Empty>
+            )
+          }
+        </QueryResult>
       </Card>
     </Page>
   );

@@ -65,18 +65,18 @@ export function ChangesPage() {
   if (pages.error !== null) {
     return (
       <Page title={CHANGES.title}>
-        <QueryFailure error={pages.error} onRetry={pages.retry} />
+        <QueryFailure error={pages.error} onRetry={() => void pages.refetch()} />
       </Page>
     );
   }
-  const { rows = [], hasMore } = pages;
+  const { data: rows = [], hasMore } = pages;
   const matching = rows.filter((row) => state === null || row.state === state);
   return (
     <Page
       title={CHANGES.title}
-      note={pages.rows === undefined ? undefined : CHANGES.count(rows.length, !hasMore)}
+      note={pages.data === undefined ? undefined : CHANGES.count(rows.length, !hasMore)}
     >
-      {pages.rows === undefined ? (
+      {pages.data === undefined ? (
         <Loading rows={10} />
       ) : (
         <VirtualTable

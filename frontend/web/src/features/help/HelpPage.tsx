@@ -1,4 +1,5 @@
 import { TextInput } from "@mantine/core";
+import type { ReactNode } from "react";
 import { Link } from "react-router";
 import { GLOSSARY, HELP } from "../../i18n/glossary.ts";
 import { Page } from "../../ui/Page.tsx";
@@ -33,29 +34,34 @@ export function HelpPage() {
           {words.length === 0 ? (
             <Empty title={HELP.none} />
           ) : (
-            <dl className={styles.words}>
-              {words.map(({ name, text: meaning }) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{meaning}</dd>
-                </div>
-              ))}
-            </dl>
+            <WordList words={words.map((word) => ({ ...word, key: word.name }))} />
           )}
         </Panel>
         <Panel title={HELP.pages}>
-          <dl className={styles.words}>
-            {HELP.answers.map(([to, name, question]) => (
-              <div key={to}>
-                <dt>
-                  <Link to={to}>{name}</Link>
-                </dt>
-                <dd>{question}</dd>
-              </div>
-            ))}
-          </dl>
+          <WordList
+            words={HELP.answers.map(([to, name, text]) => ({
+              key: to,
+              name: <Link to={to}>{name}</Link>,
+              text,
+            }))}
+          />
         </Panel>
       </div>
     </Page>
+  );
+}
+
+type Word = { readonly key: string; readonly name: ReactNode; readonly text: string };
+
+function WordList({ words }: { words: readonly Word[] }) {
+  return (
+    <dl className={styles.words}>
+      {words.map(({ key, name, text }) => (
+        <div key={key}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -24,16 +24,18 @@ import { useLatest } from "../../ui/useLatest.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { useStale } from "../../ui/useStale.ts";
 import type { QueueAction } from "./dialogs/QueueDialogs.tsx";
-import { QueueDrawer } from "./form/QueueDrawer.tsx";
 import styles from "./tree/QueueTree.module.css";
 import { QueueTree } from "./tree/QueueTree.tsx";
 
-/** Loaded when they are first opened: the page is large without them. */
+/** Loaded after the page, or when they are first opened: the tree is on screen before them. */
 const FairnessView = lazy(async () => ({
   default: (await import("./views/FairnessView.tsx")).FairnessView,
 }));
 const IcicleView = lazy(async () => ({
   default: (await import("./views/IcicleView.tsx")).IcicleView,
+}));
+const QueueDrawer = lazy(async () => ({
+  default: (await import("./form/QueueDrawer.tsx")).QueueDrawer,
 }));
 const QueueDialogs = lazy(async () => ({
   default: (await import("./dialogs/QueueDialogs.tsx")).QueueDialogs,
@@ -168,13 +170,15 @@ export function QueuesPage() {
           />
         )}
       </Card>
-      <QueueDrawer
-        name={loaded ? selected : null}
-        queue={selected === null ? undefined : queues.get(selected)}
-        rights={selectedRights}
-        onAction={setAction}
-        onClose={() => changeSearch({ queue: null })}
-      />
+      <Suspense>
+        <QueueDrawer
+          name={loaded ? selected : null}
+          queue={selected === null ? undefined : queues.get(selected)}
+          rights={selectedRights}
+          onAction={setAction}
+          onClose={() => changeSearch({ queue: null })}
+        />
+      </Suspense>
       {action !== null && (
         <Suspense>
           <QueueDialogs

@@ -13,10 +13,10 @@ import { DataTable } from "../../ui/DataTable.tsx";
 import { OlderButton } from "../../ui/OlderButton.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
-import { QueryFailure } from "../../ui/QueryFailure.tsx";
+import { QueryResult } from "../../ui/QueryResult.tsx";
 import { QueueLink } from "../../ui/QueueLink.tsx";
 import { RangePicker, useRange } from "../../ui/RangePicker.tsx";
-import { Empty, Loading } from "../../ui/States.tsx";
+import { Empty } from "../../ui/States.tsx";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { WorkloadLink } from "../../ui/WorkloadLink.tsx";
@@ -67,17 +67,15 @@ export function EvictionsPage() {
           />
         }
       >
-        {matrix.error !== null ? (
-          <QueryFailure error={matrix.error} onRetry={() => void matrix.refetch()} />
-        ) : matrix.data === undefined ? (
-          <Loading rows={6} />
-        ) : (
-          <EvictionMatrix
-            matrix={matrixOf(matrix.data.items, rule, MOST_QUEUES)}
-            chosen={chosen}
-            onChoose={(by, from) => changeSearch({ by: by || NOBODY, from })}
-          />
-        )}
+        <QueryResult query={matrix}>
+          {({ items }) => (
+            <EvictionMatrix
+              matrix={matrixOf(items, rule, MOST_QUEUES)}
+              chosen={chosen}
+              onChoose={(by, from) => changeSearch({ by: by || NOBODY, from })}
+            />
+          )}
+        </QueryResult>
       </Panel>
       <List
         range={range}
@@ -100,8 +98,6 @@ function List({ range, rule, chosen, onClear }: ListProps) {
     (cursor, signal) => listEvictions(range, { ...filter, rule }, cursor, signal),
     EVERY_MS,
   );
-  // The server cannot filter by "nobody", so those rows are chosen here.
-  const rows = pages.rows?.filter((row) => chosen?.evictor !== "" || row.evictorQueue === "");
   const note =
     chosen === null
       ? undefined
@@ -119,26 +115,31 @@ function List({ range, rule, chosen, onClear }: ListProps) {
       }
       flush
     >
-      {pages.error !== null ? (
-        <QueryFailure error={pages.error} onRetry={pages.retry} />
-      ) : rows === undefined ? (
-        <Loading rows={6} />
-      ) : rows.length === 0 ? (
-        <Empty title={EVICTIONS.emptyTitle}>{EVICTIONS.empty}</Empty>
-      ) : (
-        <>
-          <DataTable name={EVICTIONS.title} columns={EVICTIONS.columns}>
-            {rows.map((row) => (
-              <Row key={row.id} eviction={row} />
-            ))}
-          </DataTable>
-          {pages.hasMore && (
-            <div className={styles.foot}>
-              <OlderButton pages={pages} />
-            </div>
-          )}
-        </>
-      )}
+      <QueryResult query={pages}>
+        {(evictions) => {
+          // The server cannot filter by "nobody", so those rows are chosen here.
+          const rows = evictions.filter(
+            ({ evictorQueue }) => chosen?.evictor !== "" || evictorQueue === "",
+          );
+          if (rows.length === 0) {
+            return <Empty title={EVICTIONS.emptyTitle}>{EVICTIONS.empty}</Empty>;
+          }
+          return (
+            <>
+              <DataTable name={EVICTIONS.title} columns={EVICTIONS.columns}>
+                {rows.map((row) => (
+                  <Row key={row.id} eviction={row} />
+                ))}
+              </DataTable>
+              {pages.hasMore && (
+                <div className={styles.foot}>
+                  <OlderButton pages={pages} />
+                </div>
+              )}
+            </>
+          );
+        }}
+      </QueryResult>
     </Panel>
   );
 }

@@ -89,9 +89,9 @@ export function SchedulerPage() {
   const latest = useMemo(() => [...rows.values()].sort((a, b) => a.id - b.id), [rows]);
   const sessions = useMemo(
     () => [
-      ...new Map([...(older.rows ?? []), ...latest].map((row) => [row.id, row] as const)).values(),
+      ...new Map([...(older.data ?? []), ...latest].map((row) => [row.id, row] as const)).values(),
     ],
-    [older.rows, latest],
+    [older.data, latest],
   );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   if (!loaded) {

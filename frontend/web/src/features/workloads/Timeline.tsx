@@ -29,7 +29,7 @@ export function Timeline({ workload }: { workload: WorkloadDetail }) {
       <QueryResult query={events}>
         {({ items }) => (
           <DataTable name={TIMELINE.title} columns={TIMELINE.columns}>
-            {timelineOf(workload, evictions.rows ?? [], items).map((moment) => (
+            {timelineOf(workload, evictions.data ?? [], items).map((moment) => (
               <MomentRow key={JSON.stringify(moment)} moment={moment} />
             ))}
           </DataTable>
