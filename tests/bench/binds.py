@@ -11,6 +11,7 @@ from pathlib import Path
 from binder.params import BinderParams
 from binder.tools.bench import measure_binds
 from kube.client import connect
+from tests.processes import processes
 from tests.real_cluster.build import ensure_binaries
 from tests.real_cluster.cluster import running_cluster
 from tests.real_cluster.installation import DEPLOY, run_kubectl
@@ -34,18 +35,11 @@ def measure() -> str:
 
 def _children_cpu_s() -> Mapping[str, float]:
     """Return the processor time of the processes that this one has started: API server and etcd."""
-    seconds = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (folder / "stat").read_text()
-        except OSError:
-            continue  # it has ended
-        name = text[text.index("(") + 1 : text.rindex(")")]
-        fields = text[text.rindex(")") + 2 :].split()
-        if int(fields[1]) == os.getpid():
-            ticks = int(fields[11]) + int(fields[12])
-            seconds[name.rstrip("-v0123456789.")] = ticks / os.sysconf("SC_CLK_TCK")
-    return seconds
+    return {
+        process.name.rstrip("-v0123456789."): process.cpu_s
+        for process in processes()
+        if process.parent == os.getpid()
+    }
 
 
 if __name__ == "__main__":

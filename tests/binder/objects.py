@@ -14,8 +14,6 @@ from kube.resources import BINDREQUESTS, EVENTS, NODES, PODS
 from kube.watch import Reflector
 from tests.fakes.gateway import FakeGateway
 
-SHARED_MAP = "p-abcdefg-shared-gpu"
-
 
 def pod(name: str = "p", *, node: str = "", **extra: Any) -> dict[str, Any]:
     metadata = {"name": name, "namespace": "ns", "uid": f"uid-{name}", **extra.pop("metadata", {})}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from tests.browser.people import open_profile
 from tests.integration.stack import Stack, running_stack
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -76,12 +77,7 @@ def session(browser: Browser, stack: Stack) -> Path:
 @pytest.fixture
 def context(browser: Browser, stack: Stack, session: Path) -> Iterator[BrowserContext]:
     """A fresh logged-in browser profile; errors in the page's console fail the test."""
-    context = browser.new_context(
-        base_url=stack.url,
-        storage_state=session,
-        viewport={"width": 1280, "height": 900},
-        reduced_motion="reduce",
-    )
+    context = open_profile(browser, stack, storage_state=session)
     context.set_default_timeout(WAIT_MS)
     errors: list[str] = []
     context.on("weberror", lambda error: errors.append(str(error.error)))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.integration.stack import Stack
 
@@ -53,12 +53,25 @@ def create_account(
         assert status == 201, answer
 
 
+def open_profile(browser: Browser, stack: Stack, **options: Any) -> BrowserContext:
+    """Open a browser profile on an installation, as large as a small laptop and without animations.
+
+    Parameters
+    ----------
+    options : further ones of `Browser.new_context`
+    """
+    return browser.new_context(
+        base_url=stack.url,
+        viewport={"width": 1280, "height": 900},
+        reduced_motion="reduce",
+        **options,
+    )
+
+
 @contextmanager
 def logged_in(browser: Browser, stack: Stack, name: str) -> Iterator[Page]:
     """Yield a page of a colleague, who has just logged in."""
-    context = browser.new_context(
-        base_url=stack.url, viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
-    )
+    context = open_profile(browser, stack)
     page = context.new_page()
     page.goto("/")
     page.get_by_label("User name").fill(name)

@@ -9,6 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import manifests
+from tests.browser.people import open_profile
 from tests.integration.stack import Stack, wait_until
 
 QUEUE = "browser-axe"
@@ -201,12 +202,7 @@ STATES = [
 
 @pytest.fixture(scope="module")
 def reader(browser: Browser, stack: Stack, session: str) -> Iterator[Page]:
-    context = browser.new_context(
-        base_url=stack.url,
-        storage_state=session,
-        viewport={"width": 1280, "height": 900},
-        reduced_motion="reduce",
-    )
+    context = open_profile(browser, stack, storage_state=session)
     yield context.new_page()
     context.close()
 

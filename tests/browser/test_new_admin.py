@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser import manifests
-from tests.browser.people import PASSWORD, logged_in, spec_of
+from tests.browser.people import PASSWORD, logged_in, open_profile, spec_of
 from tests.integration.stack import Stack, wait_until
 
 DEPARTMENT, TEAMS = "vision-dept", ("vision-a", "vision-b", "vision-c")
@@ -24,13 +24,7 @@ OTHER = "speech-dept"
 
 @pytest.fixture(scope="module")
 def admin(stack: Stack, browser: Browser, session: Path) -> Iterator[Page]:
-    context = browser.new_context(
-        base_url=stack.url,
-        storage_state=session,
-        viewport={"width": 1280, "height": 900},
-        reduced_motion="reduce",
-        accept_downloads=True,
-    )
+    context = open_profile(browser, stack, storage_state=session, accept_downloads=True)
     yield context.new_page()
     context.close()
     stack.kubectl("delete", "pod", "--all", "-n", manifests.NAMESPACE, "--now")

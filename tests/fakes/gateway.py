@@ -8,7 +8,6 @@ client does against a real server. A watch gives what has happened and then ends
 
 from __future__ import annotations
 
-import pickle
 import threading
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -16,15 +15,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-import jsonpatch
-
 from kube.errors import (
     AlreadyExistsError,
     BadValueError,
     ConflictError,
     DisruptionBudgetError,
     GoneError,
-    InvalidError,
     KubeError,
     NotFoundError,
 )
@@ -41,9 +37,9 @@ from kube.gateway import (
 )
 from kube.objects.meta import convert
 from kube.resources import POD_DISRUPTION_BUDGETS, PODS, QUEUES, Resource
+from tests.fakes.bodies import copy, merged, patched, selects
 
 EVICTED = "EvictionByEvictionAPI"
-_MERGE_KEYS = {"conditions": "type", "containers": "name", "env": "name", "ownerReferences": "uid"}
 
 
 @dataclass(slots=True)
@@ -83,12 +79,12 @@ class FakeGateway:
         created = []
         for body in bodies:
             namespace = body.get("metadata", {}).get("namespace", "")
-            created.append(self._store_new(resource, _copy(dict(body)), namespace))
+            created.append(self._store_new(resource, copy(dict(body)), namespace))
         return created
 
     def raw(self, resource: Resource, name: str, namespace: str = "") -> dict[str, Any]:
         """Return the stored body of one object."""
-        return _copy(self._existing(resource, namespace, name))
+        return copy(self._existing(resource, namespace, name))
 
     def names(self, resource: Resource, namespace: str = "") -> list[str]:
         return [key[2] for key in self._keys(resource, namespace)]
@@ -109,8 +105,8 @@ class FakeGateway:
     ) -> Listing[Any]:
         self._maybe_fail("list", resource)
         with self._changed:
-            bodies = [_copy(self.objects[key]) for key in self._keys(resource, namespace)]
-            selected = (body for body in bodies if _selects(selectors, body))
+            bodies = [copy(self.objects[key]) for key in self._keys(resource, namespace)]
+            selected = (body for body in bodies if selects(selectors, body))
             readable = (_readable(body, as_type) for body in selected)
             wanted = [item for item in readable if item is not None]
             return Listing(items=wanted, resource_version=str(self._version))
@@ -133,9 +129,9 @@ class FakeGateway:
             for version, event_type, body in self._since(resource, since):
                 since = version
                 is_ours = not namespace or body["metadata"].get("namespace") == namespace
-                if not (is_ours and _selects(selectors, body)):
+                if not (is_ours and selects(selectors, body)):
                     continue
-                item = _readable(_copy(body), as_type)
+                item = _readable(copy(body), as_type)
                 if item is not None:
                     yield WatchEvent(
                         type=EventType(event_type),
@@ -149,7 +145,7 @@ class FakeGateway:
         self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
     ) -> dict[str, Any]:
         self._begin("create", resource, body.get("metadata", {}).get("name", ""))
-        fresh = _copy(dict(body))
+        fresh = copy(dict(body))
         for server_owned in ("uid", "resourceVersion", "creationTimestamp"):
             fresh.setdefault("metadata", {}).pop(server_owned, None)
         return self._store_new(resource, fresh, namespace, dry_run=dry_run)
@@ -161,7 +157,7 @@ class FakeGateway:
         with self._changed:
             old = self._existing(resource, namespace, name)
             _check_version(old, body)
-            return self._store_changed(resource, old, _copy(dict(body)), sub)
+            return self._store_changed(resource, old, copy(dict(body)), sub)
 
     def patch(
         self,
@@ -178,12 +174,12 @@ class FakeGateway:
         with self._changed:
             if patch_type is PatchType.APPLY and not self._has(resource, namespace, name):
                 assert isinstance(body, dict)
-                fresh = _copy(dict(body))
+                fresh = copy(dict(body))
                 return self._store_new(resource, fresh, namespace, dry_run=options.dry_run)
             old = self._existing(resource, namespace, name)
             if not isinstance(body, Sequence):
                 _check_version(old, body)
-            new = _patched(old, body, patch_type)
+            new = patched(old, body, patch_type)
             if options.dry_run:
                 return new
             return self._store_changed(resource, old, new, sub)
@@ -209,7 +205,7 @@ class FakeGateway:
                 )
             is_running = resource == PODS and old.get("spec", {}).get("nodeName")
             if (is_running and grace_period_s != 0) or old["metadata"].get("finalizers"):
-                new = _copy(old)
+                new = copy(old)
                 new["metadata"].setdefault("deletionTimestamp", _text(self.now))
                 self._put(resource, new, "MODIFIED")
                 return
@@ -236,11 +232,11 @@ class FakeGateway:
                     status=409,
                     reason="Conflict",
                 )
-            new = _copy(old)
+            new = copy(old)
             new.setdefault("spec", {})["nodeName"] = node
             new["metadata"].setdefault("annotations", {}).update(annotations or {})
             conditions = [{"type": "PodScheduled", "status": "True"}]
-            new = _merged(new, {"status": {"conditions": conditions}}, by_key=True)
+            new = merged(new, {"status": {"conditions": conditions}}, by_key=True)
             self._put(PODS, new, "MODIFIED")
 
     def evict(self, namespace: str, pod: str, *, pod_uid: str) -> None:
@@ -255,10 +251,10 @@ class FakeGateway:
             if not old.get("spec", {}).get("nodeName") and not old["metadata"].get("finalizers"):
                 self._drop(PODS, old)
                 return
-            new = _copy(old)
+            new = copy(old)
             new["metadata"].setdefault("deletionTimestamp", _text(self.now))
             condition = {"type": "DisruptionTarget", "status": "True", "reason": EVICTED}
-            new = _merged(new, {"status": {"conditions": [condition]}}, by_key=True)
+            new = merged(new, {"status": {"conditions": [condition]}}, by_key=True)
             self._put(PODS, new, "MODIFIED")
 
     # How it works inside.
@@ -270,7 +266,7 @@ class FakeGateway:
             pod["metadata"].get("namespace", ""),
         )
         for key in self._keys(POD_DISRUPTION_BUDGETS, namespace):
-            budget = _copy(self.objects[key])
+            budget = copy(self.objects[key])
             wanted = budget["spec"]["selector"]["matchLabels"].items()
             if not wanted <= labels.items():
                 continue
@@ -340,20 +336,20 @@ class FakeGateway:
             body.setdefault("kind", resource.kind)
             if _counts_generations(resource):
                 meta["generation"] = 1
-            return _copy(body) if dry_run else self._put(resource, body, "ADDED")
+            return copy(body) if dry_run else self._put(resource, body, "ADDED")
 
     def _store_changed(
         self, resource: Resource, old: dict[str, Any], new: dict[str, Any], sub: str
     ) -> dict[str, Any]:
         if sub:
-            new = {**_copy(old), sub: new.get(sub)}
+            new = {**copy(old), sub: new.get(sub)}
         for owned in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
             new["metadata"].pop(owned, None)
             if owned in old["metadata"]:
                 new["metadata"][owned] = old["metadata"][owned]
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if new == old:
-            return _copy(old)
+            return copy(old)
         if _counts_generations(resource):
             is_edit = new.get("spec") != old.get("spec")
             new["metadata"]["generation"] = old["metadata"].get("generation", 0) + is_edit
@@ -361,7 +357,7 @@ class FakeGateway:
         is_leaving = new["metadata"].get("deletionTimestamp") and not is_on_node
         if is_leaving and not new["metadata"].get("finalizers"):
             self._drop(resource, new)
-            return _copy(new)
+            return copy(new)
         return self._put(resource, new, "MODIFIED")
 
     def _put(self, resource: Resource, body: dict[str, Any], event: str) -> dict[str, Any]:
@@ -369,14 +365,14 @@ class FakeGateway:
         body["metadata"]["resourceVersion"] = str(self._version)
         key = (resource, body["metadata"].get("namespace", ""), body["metadata"]["name"])
         self.objects[key] = body
-        self._note(resource, event, _copy(body))
-        return _copy(body)
+        self._note(resource, event, copy(body))
+        return copy(body)
 
     def _drop(self, resource: Resource, body: dict[str, Any]) -> None:
         meta = body["metadata"]
         del self.objects[(resource, meta.get("namespace", ""), meta["name"])]
         self._version += 1
-        gone = _copy(body)
+        gone = copy(body)
         gone["metadata"]["resourceVersion"] = str(self._version)
         self._note(resource, "DELETED", gone)
         for key, dependent in list(self.objects.items()):
@@ -401,11 +397,6 @@ class FakeGateway:
             )
 
 
-def _copy(value: Any) -> Any:
-    """Return a deep copy; for plain data this is several times faster than `copy.deepcopy`."""
-    return pickle.loads(pickle.dumps(value, pickle.HIGHEST_PROTOCOL))
-
-
 def _counts_generations(resource: Resource) -> bool:
     """Return whether the API server counts changes of the spec, as it does for custom resources."""
     return resource == QUEUES
@@ -415,69 +406,6 @@ def _check_version(old: dict[str, Any], body: Body) -> None:
     expected_version = body.get("metadata", {}).get("resourceVersion")
     if expected_version and expected_version != old["metadata"]["resourceVersion"]:
         raise ConflictError("the object has been modified", status=409, reason="Conflict")
-
-
-def _patched(old: dict[str, Any], body: Any, patch_type: PatchType) -> dict[str, Any]:
-    if patch_type is PatchType.JSON:
-        try:
-            patched: dict[str, Any] = jsonpatch.apply_patch(old, list(body))
-        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
-            raise InvalidError(f"json patch: {error}", status=422, reason="Invalid") from error
-        return patched
-    is_keyed = patch_type in (PatchType.STRATEGIC, PatchType.APPLY)
-    return _merged(_copy(old), dict(body), by_key=is_keyed)
-
-
-def _merged(old: dict[str, Any], change: dict[str, Any], *, by_key: bool) -> dict[str, Any]:
-    """Apply a JSON merge patch; with `by_key` lists of keyed items merge as strategic patches do."""
-    for name, value in change.items():
-        if value is None:
-            old.pop(name, None)
-        elif isinstance(value, dict):
-            below = old.get(name)
-            old[name] = _merged(below if isinstance(below, dict) else {}, value, by_key=by_key)
-        elif by_key and isinstance(value, (list, tuple)) and name in _MERGE_KEYS:
-            old[name] = _merged_list(old.get(name) or [], value, _MERGE_KEYS[name])
-        else:
-            old[name] = _copy(value)
-    return old
-
-
-def _merged_list(old: list[dict[str, Any]], new: Sequence[dict[str, Any]], key: str) -> Any:
-    result = _copy(old)
-    for item in new:
-        match = next((entry for entry in result if entry.get(key) == item.get(key)), None)
-        if match is None:
-            result.append(_copy(item))
-        else:
-            _merged(match, item, by_key=True)
-    return result
-
-
-def _selects(selectors: Selectors, body: dict[str, Any]) -> bool:
-    labels = body["metadata"].get("labels", {})
-    return all(_matches(term, labels.get) for term in selectors.labels.split(",") if term) and all(
-        _matches(term, lambda path: _at(body, path)) for term in selectors.fields.split(",") if term
-    )
-
-
-def _matches(term: str, value_of: Any) -> bool:
-    if "!=" in term:
-        name, value = term.split("!=")
-        return bool(value_of(name) != value)
-    if "=" in term:
-        name, value = term.replace("==", "=").split("=")
-        return bool(value_of(name) == value)
-    if term.startswith("!"):
-        return value_of(term[1:]) is None
-    return value_of(term) is not None
-
-
-def _at(body: dict[str, Any], path: str) -> str:
-    value: Any = body
-    for part in path.split("."):
-        value = value.get(part, "") if isinstance(value, dict) else ""
-    return str(value or "")
 
 
 def _text(moment: datetime) -> str:

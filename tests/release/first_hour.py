@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from tests.docs.shown.pages import blocks_of
+from tests.processes import processes
 
 SOURCE = Path(__file__).resolve().parents[2]
 LIMIT_S = 300.0
@@ -229,10 +230,8 @@ def _await_start(server: subprocess.Popen[str], output: Output, began: float) ->
     match = UP.search("".join(output.lines))
     assert match is not None
     start_s = float(match[1])
-    own, ended = _processor_seconds(server.pid)
-    yield Step(
-        "make run: set-up (with the processor seconds of both)", seconds - start_s, own + ended
-    )
+    cpu_s = _processor_seconds(server.pid)
+    yield Step("make run: set-up (with the processor seconds of both)", seconds - start_s, cpu_s)
     yield Step("make run: start, until `kaiweb is up`", start_s, 0.0)
 
 
@@ -254,25 +253,14 @@ def _stop(server: subprocess.Popen[str]) -> None:
         server.wait(timeout=STOP_S)
 
 
-def _processor_seconds(pid: int) -> tuple[float, float]:
-    """Return the processor seconds of the processes below one, and of their ended children."""
-    tick = os.sysconf("SC_CLK_TCK")
-    rows = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = entry.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        rows[int(entry.parent.name)] = (
-            int(fields[1]),
-            *(int(text) / tick for text in fields[11:15]),
-        )
-    own, ended, below = 0.0, 0.0, [pid]
-    for process in below:
-        _parent, user, system, children_user, children_system = rows.get(process, (0, 0, 0, 0, 0))
-        own, ended = own + user + system, ended + children_user + children_system
-        below += [number for number, row in rows.items() if row[0] == process]
-    return own, ended
+def _processor_seconds(pid: int) -> float:
+    """Return the processor seconds of a process and of all below it, with those of their ended children."""
+    running = list(processes())
+    seconds, below = 0.0, [pid]
+    for parent in below:
+        seconds += sum(each.cpu_s + each.ended_cpu_s for each in running if each.pid == parent)
+        below += [each.pid for each in running if each.parent == parent]
+    return seconds
 
 
 def _essential_programs() -> Iterator[Path]:

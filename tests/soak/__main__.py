@@ -23,6 +23,7 @@ from kube.client import connect
 from kube.errors import KubeError
 from sandbox.stream.stream import Stream
 from tests.integration.stack import Stack, running_stack
+from tests.processes import processes
 from tests.soak.verdict import Sample, report
 
 #: Simulated seconds per real second in the demo.
@@ -103,12 +104,8 @@ def _tree_mib(pid: int, children: dict[int, list[int]]) -> float:
 
 def _children() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(stat.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        children.setdefault(parent, []).append(int(stat.parent.name))
+    for process in processes():
+        children.setdefault(process.parent, []).append(process.pid)
     return children
 
 
@@ -119,9 +116,8 @@ def _rows(home: Path) -> dict[str, int]:
             for (name,) in database.execute("select name from sqlite_master where type = 'table'")
         ]
         return {
-            table: database.execute(f'select count(*) from "{table}"').fetchone()[
-                0
-            ]  # from the schema
+            # The names are those of the schema.
+            table: database.execute(f'select count(*) from "{table}"').fetchone()[0]
             for table in tables
         }
 
