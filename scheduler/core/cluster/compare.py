@@ -3,103 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from itertools import chain
 from typing import Any
 
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.nodes import Nodes
+from scheduler.core.cluster.podgroups import PodGroups, PodSets
 from scheduler.core.cluster.state import ClusterState
+from scheduler.core.cluster.tasks import Tasks
 
-GROUP_COLUMNS = (
-    "inputs",
-    "queue",
-    "priority",
-    "preemptible",
-    "first_pod_set",
-    "pod_set_count",
-    "first_task",
-    "task_count",
-    "pending",
-    "active_allocated",
-    "last_start",
-    "last_eviction",
-    "stale_since",
-    "only_pod_set",
-    "semi_preemptible",
+#: Columns that are left out here are compared by `_others`, or are caches of a session.
+GROUP_COLUMNS = tuple(
+    part.name for part in fields(PodGroups) if part.name not in ("version", "trees", "pod_sets")
 )
-POD_SET_COLUMNS = (
-    "name",
-    "pod_group",
-    "minimum",
-    "pending",
-    "gated",
-    "nominated",
-    "active_allocated",
-    "active_used",
-)
-TASK_COLUMNS = (
-    "inputs",
-    "status",
-    "is_virtual",
-    "node",
-    "left_node",
-    "pod_set",
-    "pod_group",
-    "accepted",
-    "gpu_groups",
-    "numa",
-    "claim_allocations",
-    "reservations",
-    "foreign",
-    "bound_now",
-)
+POD_SET_COLUMNS = tuple(part.name for part in fields(PodSets) if part.name != "tasks")
+TASK_COLUMNS = tuple(part.name for part in fields(Tasks) if part.name != "task_class")
 NODE_COLUMNS = ("inputs", "names", "gpu_memory", "gpu_count", "whole_gpus_used", "shared_gpus")
 
 
-def differences(kept: ClusterState, rebuilt: ClusterState) -> list[str]:
+def differences(kept_state: ClusterState, rebuilt: ClusterState) -> list[str]:
     """Return the names of the parts that differ; the numbers of classes and of resources may."""
+    old_groups, new_groups = kept_state.pod_groups, rebuilt.pod_groups
+    old_counts, new_counts = kept_state.queue_counts, rebuilt.queue_counts
     parts = chain(
-        _columns("queue", kept.queues, rebuilt.queues, ("names", "inputs", "parent")),
-        _columns("pod group", kept.pod_groups, rebuilt.pod_groups, GROUP_COLUMNS),
-        _columns("pod set", kept.pod_groups.pod_sets, rebuilt.pod_groups.pod_sets, POD_SET_COLUMNS),
-        _columns("task", kept.tasks, rebuilt.tasks, TASK_COLUMNS),
-        _columns("node", kept.nodes, rebuilt.nodes, NODE_COLUMNS),
-        _columns("count of queues", kept.queue_counts, rebuilt.queue_counts, ("held", "pending")),
-        _others(kept, rebuilt),
+        _columns("queue", kept_state.queues, rebuilt.queues, ("names", "inputs", "parent")),
+        _columns("pod group", old_groups, new_groups, GROUP_COLUMNS),
+        _columns("pod set", old_groups.pod_sets, new_groups.pod_sets, POD_SET_COLUMNS),
+        _columns("task", kept_state.tasks, rebuilt.tasks, TASK_COLUMNS),
+        _columns("node", kept_state.nodes, rebuilt.nodes, NODE_COLUMNS),
+        _columns("count of queues", old_counts, new_counts, ("held", "pending")),
+        _others(kept_state, rebuilt),
     )
     return list(parts)
 
 
-def _columns(part: str, kept: object, rebuilt: object, names: tuple[str, ...]) -> Iterator[str]:
+def _columns(part: str, old: object, new: object, names: tuple[str, ...]) -> Iterator[str]:
     for name in names:
-        if getattr(kept, name) != getattr(rebuilt, name):
+        if getattr(old, name) != getattr(new, name):
             yield f"{part}: {name}"
 
 
-def _others(kept: ClusterState, rebuilt: ClusterState) -> Iterator[str]:
+def _others(kept_state: ClusterState, rebuilt: ClusterState) -> Iterator[str]:
     """Yield the differing parts that cannot be compared column by column."""
-    if kept.now != rebuilt.now:
+    if kept_state.now != rebuilt.now:
         yield "now"
-    for kept_class, new_class in zip(kept.tasks.task_class, rebuilt.tasks.task_class, strict=False):
-        if _meaning(kept_class, kept) != _meaning(new_class, rebuilt):
+    old_classes, new_classes = kept_state.tasks.task_class, rebuilt.tasks.task_class
+    for old_class, new_class in zip(old_classes, new_classes, strict=False):
+        if _meaning(old_class, kept_state) != _meaning(new_class, rebuilt):
             yield "task: task_class"
             break
-    kept_sets, new_sets = kept.pod_groups.pod_sets.tasks, rebuilt.pod_groups.pod_sets.tasks
-    if [sorted(tasks) for tasks in kept_sets] != [sorted(tasks) for tasks in new_sets]:
+    old_sets, new_sets = kept_state.pod_groups.pod_sets.tasks, rebuilt.pod_groups.pod_sets.tasks
+    if [sorted(tasks) for tasks in old_sets] != [sorted(tasks) for tasks in new_sets]:
         yield "pod set: tasks"
-    if [list(tasks) for tasks in kept.nodes.tasks] != [
+    if [list(tasks) for tasks in kept_state.nodes.tasks] != [
         list(tasks) for tasks in rebuilt.nodes.tasks
     ]:
         yield "node: tasks"
-    if list(kept.nodes.sharing) != list(rebuilt.nodes.sharing):
+    if list(kept_state.nodes.sharing) != list(rebuilt.nodes.sharing):
         yield "node: sharing"
     for name in ("allocatable_rows", "idle_rows", "releasing_rows"):
-        if _by_resource(kept, name) != _by_resource(rebuilt, name):
+        if _by_resource(kept_state, name) != _by_resource(rebuilt, name):
             yield f"node: {name}"
-    for nodes in (kept.nodes, rebuilt.nodes):
+    for nodes in (kept_state.nodes, rebuilt.nodes):
         if not _agrees(nodes):
             yield "node: arrays and rows"
-    if [_zero_names(kept, n) for n in range(len(kept.nodes))] != [
+    if [_zero_names(kept_state, n) for n in range(len(kept_state.nodes))] != [
         _zero_names(rebuilt, n) for n in range(len(rebuilt.nodes))
     ]:
         yield "node: zero_rows"

@@ -171,6 +171,11 @@ class PodGroupInput:
     #: The moment by which its present run must have ended; None if it does not run, or that is not known.
     ends_by: float | None = None
 
+    @property
+    def is_semi_preemptible(self) -> bool:
+        """Return whether only the tasks above the minimum may be evicted."""
+        return self.protects_minimum and self.preemptible
+
 
 # -------------------------------------------------------------------------------------------- queues
 

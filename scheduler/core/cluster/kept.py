@@ -14,7 +14,6 @@ from itertools import chain
 
 import numpy as np
 
-from scheduler.core.arrays import NO_AMOUNTS
 from scheduler.core.cluster.build import (
     age_of,
     build_state,
@@ -25,7 +24,6 @@ from scheduler.core.cluster.build import (
     pod_sets_of,
 )
 from scheduler.core.cluster.inputs import ClusterInput, NodeInput, PodGroupInput, TaskInput
-from scheduler.core.cluster.podgroups import minimums
 from scheduler.core.cluster.queue_counts import QueueCounts
 from scheduler.core.cluster.queues import Queues, flatten
 from scheduler.core.cluster.shared_claims import SharedClaims
@@ -172,28 +170,11 @@ class KeptState:
 
     def _overwrite(self, state: ClusterState, index: int, group: PodGroupInput) -> None:
         """Put a pod group with as many tasks and the same tree in the place of an old one."""
-        groups, tasks, sets = state.pod_groups, state.tasks, state.pod_groups.pod_sets
-        members = groups.tasks_of(index)
+        members = state.pod_groups.tasks_of(index)
         self._take_off(state, (index,), ())
-        groups.inputs[index] = group
-        groups.queue[index] = state.queues.index_of.get(group.queue, NOWHERE)
-        groups.priority[index] = group.priority
-        groups.preemptible[index] = group.preemptible
-        groups.last_start[index] = group.last_start
-        groups.last_eviction[index] = group.last_eviction
-        groups.stale_since[index] = group.stale_since
-        groups.pending[index] = groups.active_allocated[index] = 0
-        groups.semi_preemptible.pop(index, None)
-        if group.protects_minimum and group.preemptible:
-            groups.semi_preemptible[index] = NO_AMOUNTS
-            groups.semi_preemptible = dict(sorted(groups.semi_preemptible.items()))
-        sets.clear(groups.pod_sets_of(index), minimums(group))
+        state.pod_groups.overwrite(index, group, state.queues.index_of)
         for task, task_input in zip(members, group.tasks, strict=True):
-            tasks.inputs[task] = task_input
-            tasks.task_class[task] = state.classes.of(task_input)
-            tasks.status[task] = task_input.status
-            tasks.gpu_groups[task] = task_input.gpu_groups
-            tasks.accepted[task] = NO_AMOUNTS
+            state.tasks.overwrite(task, task_input, state.classes.of(task_input))
         self._settle(state, (index,), members)
 
     def _take_off(

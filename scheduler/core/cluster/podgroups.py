@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from scheduler.core.arrays import NO_AMOUNTS, Amounts
 from scheduler.core.cluster.inputs import (
@@ -19,6 +20,11 @@ from scheduler.core.cluster.inputs import (
     TopologyConstraint,
 )
 from scheduler.core.errors import InputError
+
+#: Columns of `PodSets` that count tasks by status.
+COUNTERS = ("pending", "gated", "nominated", "active_allocated", "active_used")
+#: Columns of `PodGroups` that repeat what the input of a pod group says under the same name.
+_FROM_INPUT = ("priority", "preemptible", "last_start", "last_eviction", "stale_since")
 
 
 @dataclass(slots=True)
@@ -89,41 +95,25 @@ class PodSets:
 
     def copy(self) -> PodSets:
         """Return the pod sets for one session: copies of the counters, everything else shared."""
-        return replace(
-            self,
-            pending=self.pending[:],
-            gated=self.gated[:],
-            nominated=self.nominated[:],
-            active_allocated=self.active_allocated[:],
-            active_used=self.active_used[:],
-        )
+        copied = replace(self)
+        for name in COUNTERS:
+            setattr(copied, name, getattr(self, name)[:])
+        return copied
 
     def clear(self, pod_sets: range, minimums: Sequence[int]) -> None:
         """Take all tasks out of some pod sets, and set their minimums."""
         for pod_set, minimum in zip(pod_sets, minimums, strict=True):
             self.tasks[pod_set] = []
             self.minimum[pod_set] = minimum
-            for counter in (
-                self.pending,
-                self.gated,
-                self.nominated,
-                self.active_allocated,
-                self.active_used,
-            ):
-                counter[pod_set] = 0
+            for name in COUNTERS:
+                getattr(self, name)[pod_set] = 0
 
     def append_empty_columns(self) -> None:
         """Append to every new pod set an empty list of tasks and counters of 0."""
         count = len(self.name)
         self.tasks.extend([] for _ in range(count))
-        for counter in (
-            self.pending,
-            self.gated,
-            self.nominated,
-            self.active_allocated,
-            self.active_used,
-        ):
-            counter.extend([0] * count)
+        for name in COUNTERS:
+            getattr(self, name).extend([0] * count)
 
 
 @dataclass(slots=True)
@@ -216,16 +206,9 @@ class PodGroups:
         count = len(inputs)
         self.inputs.extend(inputs)
         self.queue.extend([queue_of.get(pod_group.queue, -1) for pod_group in inputs])
-        self.priority.extend([pod_group.priority for pod_group in inputs])
-        self.preemptible.extend([pod_group.preemptible for pod_group in inputs])
-        self.semi_preemptible.update(
-            (index, NO_AMOUNTS)
-            for index, pod_group in enumerate(inputs)
-            if pod_group.protects_minimum and pod_group.preemptible
-        )
-        self.last_start.extend([pod_group.last_start for pod_group in inputs])
-        self.last_eviction.extend([pod_group.last_eviction for pod_group in inputs])
-        self.stale_since.extend([pod_group.stale_since for pod_group in inputs])
+        for name in _FROM_INPUT:
+            getattr(self, name).extend(map(attrgetter(name), inputs))
+        self.note_semi_preemptible()
         for column in (
             self.first_task,
             self.task_count,
@@ -238,6 +221,26 @@ class PodGroups:
             self._add_pod_sets(pod_group, pod_group_input.root)
         self.pod_sets.append_empty_columns()
 
+    def overwrite(self, pod_group: int, new: PodGroupInput, queue_of: Mapping[str, int]) -> None:
+        """Put a pod group with the same tree in the place of an old one; its tasks are counted anew afterwards."""
+        self.inputs[pod_group] = new
+        self.queue[pod_group] = queue_of.get(new.queue, -1)
+        for name in _FROM_INPUT:
+            getattr(self, name)[pod_group] = getattr(new, name)
+        self.pending[pod_group] = self.active_allocated[pod_group] = 0
+        if new.is_semi_preemptible != (pod_group in self.semi_preemptible):
+            self.note_semi_preemptible()
+        minimums = [leaf.min_available for leaf in _leaves(new.root)]
+        self.pod_sets.clear(self.pod_sets_of(pod_group), minimums)
+
+    def note_semi_preemptible(self) -> None:
+        """List the semi-preemptible pod groups in order, with no charges yet."""
+        self.semi_preemptible = {
+            index: NO_AMOUNTS
+            for index, pod_group in enumerate(self.inputs)
+            if pod_group.is_semi_preemptible
+        }
+
     def _add_pod_sets(self, pod_group: int, root: SubGroupInput) -> None:
         pod_sets = self.pod_sets
         first = len(pod_sets.name)
@@ -249,11 +252,6 @@ class PodGroups:
         self.first_pod_set.append(first)
         self.pod_set_count.append(len(leaves))
         self.only_pod_set.append(first if _is_single_pod_set(root) else -1)
-
-
-def minimums(pod_group: PodGroupInput) -> list[int]:
-    """Return the minimums of the pod sets of a pod group, in the order of their indices."""
-    return [leaf.min_available for leaf in _leaves(pod_group.root)]
 
 
 def _leaves(root: SubGroupInput) -> Iterator[PodSetInput]:

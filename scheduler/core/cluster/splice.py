@@ -16,7 +16,7 @@ import numpy as np
 
 from scheduler.core.arrays import NO_AMOUNTS
 from scheduler.core.cluster.inputs import OtherPod, PodGroupInput
-from scheduler.core.cluster.podgroups import PodGroups
+from scheduler.core.cluster.podgroups import COUNTERS, PodGroups
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.tasks import NOWHERE
 
@@ -165,15 +165,7 @@ class Splice:
             first += piece.added
             moved_to += tasks.stop - tasks.start + tasks.added
         sets.tasks = listed
-        for column in (
-            "name",
-            "minimum",
-            "pending",
-            "gated",
-            "nominated",
-            "active_allocated",
-            "active_used",
-        ):
+        for column in ("name", "minimum", *COUNTERS):
             setattr(sets, column, join(getattr(sets, column), pieces, getattr(new, column)))
 
     def _join_groups(self, fresh: PodGroups) -> None:
@@ -206,11 +198,7 @@ class Splice:
         )
         groups.pod_sets.pod_group = _repeated(groups.pod_set_count)
         if groups.semi_preemptible or fresh.semi_preemptible:
-            groups.semi_preemptible = {
-                index: NO_AMOUNTS
-                for index, group in enumerate(groups.inputs)
-                if group.protects_minimum and group.preemptible
-            }
+            groups.note_semi_preemptible()
 
     def _join_tasks(self, pieces: Sequence[Piece]) -> None:
         tasks, class_of = self.state.tasks, self.state.classes.of

@@ -68,6 +68,14 @@ class Tasks:
             bound_now=set(),
         )
 
+    def overwrite(self, task: int, new: TaskInput, task_class: TaskClass) -> None:
+        """Put a task in the place of an old one, which must have left its node; nothing is charged for it yet."""
+        self.inputs[task] = new
+        self.task_class[task] = task_class
+        self.status[task] = new.status
+        self.gpu_groups[task] = new.gpu_groups
+        self.accepted[task] = NO_AMOUNTS
+
     def fill(
         self,
         inputs: Sequence[TaskInput],
