@@ -10,13 +10,13 @@ What a task of a shared device takes counts as its part of the device.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from scheduler.core.arrays import GPU_INDEX, TOLERANCE, Bools
 from scheduler.core.cluster.classes import TaskClass
-from scheduler.core.cluster.inputs import NodeInput
+from scheduler.core.cluster.inputs import GPU, NodeInput
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED, QUEUE_ALLOCATED
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
@@ -63,11 +63,12 @@ class _ModelHoldings:
         self._session, self._state = session, state
         self._paths = session.policy.ledger.paths
         self._model_of = [model_of(node) for node in state.nodes.inputs]
-        self._models = sorted(set(self._model_of) - {NO_MODEL})
-        self._nodes_of = {
-            model: np.array([node_model == model for node_model in self._model_of])
-            for model in self._models
-        }
+        #: (GPU model, MiB of one GPU) -> the nodes.
+        self._nodes_of: dict[tuple[str, int], list[int]] = {}
+        for node, model in enumerate(self._model_of):
+            if model != NO_MODEL:
+                kind = (model, state.nodes.gpu_memory[node])
+                self._nodes_of.setdefault(kind, []).append(node)
         bounds = {
             (queue, bound.model): bound
             for queue, queue_input in enumerate(state.queues.inputs)
@@ -102,16 +103,22 @@ class _ModelHoldings:
 
     def _cells(self, task: int, node: int) -> list[tuple[Cell, dict[Cell, float]]]:
         """Return the counters that a task on a node is charged to."""
-        group = self._state.tasks.pod_group[task]
-        queue = self._state.pod_groups.queue[group] if group != NOWHERE else NOWHERE
-        if queue not in self.bounded_leaves:
-            return []
-        model = self._model_of[node]
-        cells = [cell for index in self._paths[queue] if (cell := (index, model)) in self._held]
+        cells = self._cells_on_path(task, node)
         counters = [(cell, self._held) for cell in cells]
-        if not self._state.pod_groups.preemptible[group]:
+        if cells and not self._state.pod_groups.preemptible[self._state.tasks.pod_group[task]]:
             counters += [(cell, self._held_non_preemptible) for cell in cells]
         return counters
+
+    def _cells_on_path(self, task: int, node: int) -> list[Cell]:
+        """Return the bounded cells of a node's model, from the queue of a task to the root."""
+        queue, model = self._queue_of(task), self._model_of[node]
+        if queue not in self.bounded_leaves:
+            return []
+        return [cell for index in self._paths[queue] if (cell := (index, model)) in self._held]
+
+    def _queue_of(self, task: int) -> int:
+        group = self._state.tasks.pod_group[task]
+        return NOWHERE if group == NOWHERE else self._state.pod_groups.queue[group]
 
     # ---------------------------------------------------------------------------------- listener
 
@@ -136,67 +143,73 @@ class _ModelHoldings:
     def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return the nodes with a model of which the queue may hold more."""
         mask = np.ones(len(self._model_of), dtype=np.bool_)
-        for model in self._models:
-            nodes = self._nodes_of[model]
-            if not task_class.share_memory_mib:
-                gpus = task_class.charged_on(0)[GPU_INDEX]
-                if self._exceeded(task, model, gpus) is not None:
-                    mask[nodes] = False
-                continue
-            for node in np.flatnonzero(nodes).tolist():
-                mask[node] = self.passes(task, task_class, node)
+        non_preemptible = self._held_as_non_preemptible(task)
+        for (model, gpu_memory), nodes in self._nodes_of.items():
+            gpus = task_class.charged_on(gpu_memory)[GPU_INDEX]
+            if self._exceeded(task, model, gpus, non_preemptible) is not None:
+                mask[nodes] = False
         return mask
 
     def passes(self, task: int, task_class: TaskClass, node: int) -> bool:
         """Return whether the queue may hold more of the model of one node."""
-        return self._exceeded(task, self._model_of[node], self._gpus(task_class, node)) is None
+        return self._exceeded_on(node, task, task_class) is None
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Return which bound the task would exceed."""
-        model = self._model_of[node]
-        text = self._exceeded(task, model, self._gpus(task_class, node))
+        text = self._exceeded_on(node, task, task_class)
         return () if text is None else (NodeReason(NodeReasonKind.GPU_MODEL, text),)
 
-    def _gpus(self, task_class: TaskClass, node: int) -> float:
-        return task_class.charged_on(self._state.nodes.gpu_memory[node])[GPU_INDEX]
+    def _exceeded_on(self, node: int, task: int, task_class: TaskClass) -> str | None:
+        gpus = task_class.charged_on(self._state.nodes.gpu_memory[node])[GPU_INDEX]
+        non_preemptible = self._held_as_non_preemptible(task)
+        return self._exceeded(task, self._model_of[node], gpus, non_preemptible)
 
-    def _exceeded(self, task: int, model: str, gpus: float) -> str | None:
-        """Return the first bound, from leaf to root, that a task would exceed; None if there is none."""
-        group = self._state.tasks.pod_group[task]
-        queue = self._state.pod_groups.queue[group] if group != NOWHERE else NOWHERE
+    def _exceeded(
+        self, task: int, model: str, gpus: float, non_preemptible: Mapping[Cell, float] | None
+    ) -> str | None:
+        """Return the first bound, from leaf to root, that a task would exceed; None if there is none.
+
+        Parameters
+        ----------
+        non_preemptible : what counts against quotas; None if quotas do not bind the task
+        """
+        queue = self._queue_of(task)
         if queue not in self.bounded_leaves:
             return None
-        preemptible = self._session.is_next_preemptible(group)
         for index in self._paths[queue]:
             cell = (index, model)
             limit = self._limits.get(cell)
             if limit is not None and self._held[cell] + gpus > limit + TOLERANCE:
                 return self._text("limit", index, model, limit, self._held[cell])
-            quota = None if preemptible else self._quotas.get(cell)
-            if quota is None:
+            quota = self._quotas.get(cell)
+            if non_preemptible is None or quota is None:
                 continue
-            held = self._non_preemptible_held(cell)
+            held = non_preemptible[cell]
             if held + gpus > quota + TOLERANCE:
                 return self._text("quota for non-preemptible work", index, model, quota, held)
         return None
 
-    def _non_preemptible_held(self, cell: Cell) -> float:
-        """Return what non-preemptible work and the minimums of semi-preemptible work hold of a model."""
-        queue, model = cell
+    def _held_as_non_preemptible(self, task: int) -> Mapping[Cell, float] | None:
+        """Return what non-preemptible work and the minimums of semi-preemptible work hold.
+
+        None if quotas do not bind the task.
+        """
         groups, tasks = self._state.pod_groups, self._state.tasks
-        held = self._held_non_preemptible[cell]
-        for group in groups.semi_preemptible:
-            if groups.queue[group] != NOWHERE and queue in self._paths[groups.queue[group]]:
-                held += sum(
-                    tasks.accepted[task][GPU_INDEX]
-                    for task in protected_tasks(self._session.view(group))
-                    if self._model_of[tasks.node[task]] == model
-                )
+        group = tasks.pod_group[task]
+        if group == NOWHERE or self._session.is_next_preemptible(group):
+            return None
+        if not groups.semi_preemptible:
+            return self._held_non_preemptible
+        held = self._held_non_preemptible.copy()
+        for semi_preemptible in groups.semi_preemptible:
+            if groups.queue[semi_preemptible] in self.bounded_leaves:
+                for protected in protected_tasks(self._session.view(semi_preemptible)):
+                    for cell in self._cells_on_path(protected, tasks.node[protected]):
+                        held[cell] += tasks.accepted[protected][GPU_INDEX]
         return held
 
     def _text(self, bound: str, queue: int, model: str, amount: float, held: float) -> str:
-        queue_input = self._state.queues.inputs[queue]
-        name = queue_input.display_name or queue_input.name
+        name = self._state.queues.shown_names()[queue]
         return f"queue '{name}' holds {held:g} of its {bound} of {amount:g} {model}"
 
     # ----------------------------------------------------------------------------------- reclaim
@@ -236,5 +249,5 @@ def model_of(node: NodeInput) -> str:
     label = node.labels.get(PRODUCT_LABEL, "")
     if label:
         return label
-    has_gpus = node.allocatable.get("gpu", 0) or any("/mig-" in name for name in node.allocatable)
+    has_gpus = node.allocatable.get(GPU, 0) or any("/mig-" in name for name in node.allocatable)
     return UNKNOWN_MODEL if has_gpus else NO_MODEL
