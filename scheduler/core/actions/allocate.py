@@ -37,11 +37,7 @@ class AllocateAction:
         while (view := order.pop()) is not None:
             report.attempted += 1
             session.clock()  # the time does not matter: each call is a sign of life
-            if (
-                allocate_chunk(session, placer, view)
-                if reservations is None
-                else _allocate_beside(reservations, session, placer, view)
-            ):
+            if _allocate_beside(reservations, session, placer, view):
                 report.succeeded += 1
                 if pending[view.pod_group]:
                     order.push(view)
@@ -66,9 +62,14 @@ class AllocateAction:
 
 
 def _allocate_beside(
-    reservations: Reservations, session: Session, placer: Placer, view: GangView
+    reservations: Reservations | None, session: Session, placer: Placer, view: GangView
 ) -> bool:
-    """Place the next chunk of a pod group beside the room that is kept for others; if it does not fit, keep room for it."""
+    """Place the next chunk of a pod group beside the room that is kept for others; if it does not fit, keep room for it.
+
+    Where the shard keeps no room, only place it.
+    """
+    if reservations is None:
+        return allocate_chunk(session, placer, view)
     with reservations.room_available_to(view):
         is_placed = allocate_chunk(session, placer, view)
     if not is_placed:

@@ -219,10 +219,7 @@ class Placer:
 
     def _refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
         session = self._session
-        pod_groups, pod_group = session.state.pod_groups, view.pod_group
-        preemptible = pod_groups.preemptible[pod_group]
-        if pod_groups.semi_preemptible:
-            preemptible = session.is_next_preemptible(pod_group)
+        preemptible = session.is_next_preemptible(view.pod_group)
         if view.queue == NOWHERE or not session.policy.can_refuse(
             view.queue, preemptible=preemptible
         ):

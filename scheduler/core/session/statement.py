@@ -349,8 +349,7 @@ class Statement:
         self._charge_minimum(pod_group)
 
     def _charge_minimum(self, pod_group: int) -> None:
-        protected = self._state.pod_groups.semi_preemptible
-        if protected and pod_group in protected:
+        if pod_group in self._state.pod_groups.semi_preemptible:
             charge_minimum(self._session, pod_group)
 
     def _has_pod_to_evict(self, operation: Operation) -> bool:
