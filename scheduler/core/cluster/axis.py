@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from scheduler.core.arrays import Floats
 from scheduler.core.cluster.inputs import CPU, GPU, MEMORY, PODS, ClusterInput, TaskRequest
 
 CPU_ROW, MEMORY_ROW, GPU_ROW, PODS_ROW = 0, 1, 2, 3
@@ -49,6 +50,11 @@ class ResourceAxis:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def gpus_of(self, amounts: Floats) -> float:
+        """Return the GPUs in amounts by row; MIG slices count as the GPUs that they stand for."""
+        slices = sum(amounts[row] * units for row, units in self.mig_rows)
+        return float(amounts[GPU_ROW] + slices)
 
 
 def axis_of(cluster: ClusterInput) -> ResourceAxis:

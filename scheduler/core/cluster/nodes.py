@@ -10,10 +10,9 @@ Nodes are sorted by name, so that "the first best index" and "the best node, tie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from itertools import pairwise
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,9 +20,8 @@ from scheduler.core.arrays import Floats
 from scheduler.core.cluster.axis import GPU_ROW, ResourceAxis
 from scheduler.core.cluster.changes import ChangeLog, Cursor
 from scheduler.core.cluster.inputs import NodeInput
+from scheduler.core.cluster.memo import Memo
 from scheduler.core.errors import InputError
-
-R = TypeVar("R")
 
 
 class SharedGpu(list[float]):
@@ -112,7 +110,7 @@ class Nodes:
         self.shared_gpus: list[dict[str, SharedGpu]] = [{} for _ in self.names]
         self.sharing: dict[int, None] = {}
         self.tasks: list[dict[int, None]] = [{} for _ in self.names]
-        self.memo: dict[object, Any] = {}
+        self.memo = Memo()
         self._begin_log()
 
     def _begin_log(self) -> None:
@@ -168,7 +166,7 @@ class Nodes:
         self.inputs, self.allocatable = self.inputs[:], self.allocatable.copy()
         self.allocatable_rows = [row[:] for row in self.allocatable_rows]
         self.zero_rows, self.gpu_count = self.zero_rows[:], self.gpu_count[:]
-        self.memo = {}
+        self.memo = Memo()
         for node, node_input in zip(changed, inputs, strict=True):
             self.inputs[node] = node_input
             self.allocatable[:, node] = 0.0
@@ -201,13 +199,6 @@ class Nodes:
     def _count_gpus(self, node: int) -> float:
         label = self.inputs[node].gpu_count_label
         return float(self.allocatable[GPU_ROW, node] if label is None else label)
-
-    def remember(self, key: object, make: Callable[[], R]) -> R:
-        """Return what `make` computes from the inputs of nodes, from the memo if it is there."""
-        if key not in self.memo:
-            self.memo[key] = make()
-        result: R = self.memo[key]
-        return result
 
     def copy_rows(self) -> None:
         """Copy all rows into the arrays, after a change of many nodes that `touched` does not list."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
 
 import numpy as np
 
 from scheduler.core.arrays import Ints
 from scheduler.core.cluster.inputs import UNLIMITED_AMOUNTS, QueueInput
+from scheduler.core.cluster.memo import Memo
 from scheduler.core.errors import InputError
-
-R = TypeVar("R")
 
 #: The synthetic root when the hierarchy is flattened.
 FLAT_ROOT = "default"
@@ -47,31 +45,25 @@ class Queues:
         for index, parent in enumerate(self.parent):
             if parent >= 0:
                 self.children[parent].append(index)
-
-        self.memo: dict[object, Any] = {}
-
-    def remember(self, key: object, make: Callable[[], R]) -> R:
-        """Return what `make` computes from the queues, from the memo if it is there."""
-        if key not in self.memo:
-            self.memo[key] = make()
-        result: R = self.memo[key]
-        return result
+        self.memo = Memo()
 
     def paths(self) -> list[tuple[int, ...]]:
         """Return for each queue its own index and those of its ancestors, leaf to root."""
-        return self.remember("paths", lambda: [self._path(queue) for queue in range(len(self))])
+        return self.memo.remember(
+            "paths", lambda: [self._path(queue) for queue in range(len(self))]
+        )
 
     def shown_names(self) -> list[str]:
         """Return the name of each queue in messages."""
-        return self.remember("shown", lambda: [q.display_name or q.name for q in self.inputs])
+        return self.memo.remember("shown", lambda: [q.display_name or q.name for q in self.inputs])
 
     def priorities(self) -> list[int]:
         """Return the priority of each queue."""
-        return self.remember("priorities", lambda: [queue.priority for queue in self.inputs])
+        return self.memo.remember("priorities", lambda: [queue.priority for queue in self.inputs])
 
     def levels(self) -> list[Ints]:
         """Return the queues of each depth, top queues first."""
-        return self.remember("levels", self._levels)
+        return self.memo.remember("levels", self._levels)
 
     def _levels(self) -> list[Ints]:
         depth = np.array([len(path) for path in self.paths()], dtype=np.int64)

@@ -36,11 +36,9 @@ class ElasticPlugin:
         if not session.config.broken_gangs_first:
             session.hooks.pod_group_order.append(GangView.elastic_state)
             return
-        active = session.state.pod_groups.active_allocated
 
         def key(view: GangView) -> int:
-            state = view.elastic_state()
-            return -1 if state == 0 and active[view.pod_group] else state
+            return -1 if view.is_broken() else view.elastic_state()
 
         session.hooks.pod_group_order.append(key)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.core.arrays import GPU_INDEX, Amounts, Floats
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
+from scheduler.core.cluster.axis import CPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.inputs import QueueAmounts, QueueInput
 from scheduler.core.cluster.queues import Queues
 from scheduler.core.cluster.state import ClusterState
@@ -124,7 +124,7 @@ def open_ledger(
 ) -> QueueLedger:
     """Divide the cluster among the queues of a state and return their ledger."""
     queues = state.queues
-    bounds = queues.remember("bounds", lambda: _Bounds(queues))
+    bounds = queues.memo.remember("bounds", lambda: _Bounds(queues))
     demand = DivisionInput(
         quota=bounds.quota,
         limit=bounds.limit,
@@ -183,7 +183,7 @@ def cluster_total(state: ClusterState, *, restrict: bool) -> Amounts:
     restrict : GPUs of nodes that are not GPU workers do not count
     """
     key = ("cluster total", restrict)
-    healthy_nodes, healthy_total = state.nodes.remember(
+    healthy_nodes, healthy_total = state.nodes.memo.remember(
         key, lambda: _of_healthy_nodes(state, restrict)
     )
     total = list(healthy_total)
@@ -206,6 +206,5 @@ def _of_healthy_nodes(state: ClusterState, restrict: bool) -> tuple[frozenset[in
     sums = nodes.allocatable[:, healthy].sum(axis=1)
     for_gpus = [i for i in healthy if nodes.inputs[i].is_gpu_worker] if restrict else healthy
     gpu_sums = nodes.allocatable[:, for_gpus].sum(axis=1)
-    mig = sum(gpu_sums[row] * units for row, units in state.axis.mig_rows)
-    gpus = float(gpu_sums[GPU_ROW]) + mig
-    return frozenset(healthy), (float(sums[CPU_ROW]), float(sums[MEMORY_ROW]), float(gpus))
+    gpus = state.axis.gpus_of(gpu_sums)
+    return frozenset(healthy), (float(sums[CPU_ROW]), float(sums[MEMORY_ROW]), gpus)

@@ -46,7 +46,7 @@ class PlainNodeScore:
 
     def __init__(self, name: str, nodes: Nodes, amount: float) -> None:
         self.name = name
-        are_plain: Floats = nodes.remember("plain nodes", lambda: _are_plain(nodes))
+        are_plain: Floats = nodes.memo.remember("plain nodes", lambda: _are_plain(nodes))
         self._scores: Floats = are_plain * amount
 
     def concerns(self, task_class: TaskClass) -> bool:

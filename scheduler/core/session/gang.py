@@ -373,6 +373,11 @@ class GangView:
             return 0
         return 2 if self._has_surplus(self.root) else 1
 
+    def is_broken(self) -> bool:
+        """Return whether a gang runs too few tasks to be of use."""
+        runs = self.state.pod_groups.active_allocated[self.pod_group] > 0
+        return runs and self.elastic_state() == 0
+
     def _has_surplus(self, subgroup: SubgroupNode) -> bool:
         if self.count(subgroup) > self.required_members(subgroup):
             return True

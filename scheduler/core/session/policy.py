@@ -22,8 +22,8 @@ from scheduler.core.fairshare.capacity import (
 )
 from scheduler.core.fairshare.shares import QueueLedger, is_weaker
 
-#: Steps of a dominant share that make a difference.
-_STEPS = 1e9
+#: Dominant shares that differ by less than one of so many steps are equal, so that float noise does not decide.
+SHARE_STEPS = 1e9
 
 
 V = TypeVar("V")
@@ -58,31 +58,25 @@ class QueuePolicy:
 
     def charge(self, journal: Journal, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
         """Add amounts (which may be negative) to a leaf queue and its ancestors; can be undone."""
-        ledger, entries = self.ledger, journal.entries
-        cpu, memory, gpu = amounts
-        for index in ledger.paths[queue]:
-            row = ledger.allocated[index]
-            entries.append((row, WHOLE, row[:]))
-            row[0] += cpu
-            row[1] += memory
-            row[2] += gpu
+        self._add(journal, self.ledger.allocated, queue, amounts)
         if not preemptible:
-            for index in ledger.paths[queue]:
-                row = ledger.allocated_non_preemptible[index]
-                entries.append((row, WHOLE, row[:]))
-                row[0] += cpu
-                row[1] += memory
-                row[2] += gpu
+            self._add(journal, self.ledger.allocated_non_preemptible, queue, amounts)
         self.touched.append(queue)
 
     def charge_non_preemptible(self, journal: Journal, queue: int, amounts: Amounts) -> None:
         """Count more (or less) of what a leaf queue and its ancestors hold as non-preemptible; can be undone."""
-        for index in self.ledger.paths[queue]:
-            row = self.ledger.allocated_non_preemptible[index]
-            journal.entries.append((row, WHOLE, row[:]))
-            for resource, amount in enumerate(amounts):
-                row[resource] += amount
+        self._add(journal, self.ledger.allocated_non_preemptible, queue, amounts)
         self.touched.append(queue)
+
+    def _add(self, journal: Journal, rows: list[list[float]], queue: int, amounts: Amounts) -> None:
+        entries = journal.entries
+        cpu, memory, gpu = amounts
+        for index in self.ledger.paths[queue]:
+            row = rows[index]
+            entries.append((row, WHOLE, row[:]))
+            row[0] += cpu
+            row[1] += memory
+            row[2] += gpu
 
     def charge_for_good(self, queue: int, amounts: Amounts, *, preemptible: bool) -> None:
         """Add amounts to a leaf queue and its ancestors without writing to the journal."""
@@ -223,8 +217,8 @@ class FairSharePolicy(QueuePolicy):
         if ratio > before:
             before = ratio
         if self._has_parts:
-            after = (after * _STEPS + 0.5) // 1.0
-            before = (before * _STEPS + 0.5) // 1.0
+            after = (after * SHARE_STEPS + 0.5) // 1.0
+            before = (before * SHARE_STEPS + 0.5) // 1.0
         return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
 
 

@@ -10,16 +10,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler.core.arrays import Amounts
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
+from scheduler.core.cluster.axis import CPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.journal import WHOLE
 from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import QUEUE_ALLOCATED
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.session.gang import GangView
+from scheduler.core.session.policy import SHARE_STEPS
 
-#: Parts of the cluster that differ by less are equal, so that float noise does not decide.
-_STEPS = 1e9
 #: Comes before what any user holds: a gang that runs without some of its tasks is of no use to anybody.
 _BROKEN = -1.0
 NO_USER = -1
@@ -76,7 +75,7 @@ class UserShares:
         group = view.pod_group
         if self.user_of[group] == NO_USER:
             return 0.0
-        return _BROKEN if _is_broken(view) else self._opening[group]
+        return _BROKEN if view.is_broken() else self._opening[group]
 
     def own_key(self, key: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the key of a pod group among those of its user: without what the user holds."""
@@ -84,7 +83,7 @@ class UserShares:
 
     def key_of_head(self, own_key: tuple[Any, ...], view: GangView) -> tuple[Any, ...]:
         """Return the key of the first pod group of a user among those of other users, by what this user holds now."""
-        use = _BROKEN if _is_broken(view) else self.use(self.user_of[view.pod_group])
+        use = _BROKEN if view.is_broken() else self.use(self.user_of[view.pod_group])
         return (*own_key[: self._position], use, *own_key[self._position :])
 
     # --------------------------------------------------------------------------------- listener
@@ -136,19 +135,14 @@ class UserShares:
 
     def _part(self, amounts: Sequence[float]) -> float:
         part = max(amount / total for amount, total in zip(amounts, self._totals, strict=True))
-        return (part * _STEPS + 0.5) // 1.0 / _STEPS
-
-
-def _is_broken(view: GangView) -> bool:
-    active = view.state.pod_groups.active_allocated[view.pod_group]
-    return active > 0 and view.elastic_state() == 0
+        return (part * SHARE_STEPS + 0.5) // 1.0 / SHARE_STEPS
 
 
 def _totals(state: ClusterState) -> Amounts:
     """Return what the nodes have; 1 of a resource that none has, so that parts can be computed."""
     sums = state.nodes.allocatable.sum(axis=1)
-    gpus = sums[GPU_ROW] + sum(sums[row] * units for row, units in state.axis.mig_rows)
-    return (float(sums[CPU_ROW]) or 1.0, float(sums[MEMORY_ROW]) or 1.0, float(gpus) or 1.0)
+    gpus = state.axis.gpus_of(sums)
+    return (float(sums[CPU_ROW]) or 1.0, float(sums[MEMORY_ROW]) or 1.0, gpus or 1.0)
 
 
 def _users(state: ClusterState) -> tuple[list[int], list[str]]:
