@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 
 from scheduler.core.cluster.status import ACTIVE_ALLOCATED, NOMINATED
@@ -177,14 +178,16 @@ class Reservations:
         if any(task_class.is_shared or task_class.is_dra for task_class in classes):
             return None
         endings = self._endings(view.pod_group)
-        if not endings or self._place_after(placer, view, chunk, endings) is None:
+
+        @cache
+        def place_after(count: int) -> Reservation | None:
+            return self._place_after(placer, view, chunk, endings[:count])
+
+        if not endings or place_after(len(endings)) is None:
             return None
-        first_enough = bisect_left(
-            range(1, len(endings) + 1),
-            True,
-            key=lambda count: self._place_after(placer, view, chunk, endings[:count]) is not None,
-        )
-        return self._place_after(placer, view, chunk, endings[: first_enough + 1])
+        counts = range(1, len(endings) + 1)
+        first_enough = bisect_left(counts, True, key=lambda count: place_after(count) is not None)
+        return place_after(counts[first_enough])
 
     def _endings(self, pod_group: int) -> list[tuple[float, int, list[int]]]:
         """Return (end, pod group, its tasks on nodes) of the other pod groups with a known end, sorted by end."""

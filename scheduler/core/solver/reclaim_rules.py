@@ -96,6 +96,8 @@ def are_losses_allowed(
 def is_taken_in_quota(session: Session, before: Holdings, reclaimer: Reclaimer, leaf: int) -> bool:
     """Return whether only the priority of queues allows taking from a leaf queue.
 
+    Parameters
+    ----------
     before : what queues held before the search
     """
     ledger = session.policy.ledger
