@@ -27,7 +27,6 @@ from scheduler.core.cluster.inputs import (
     TopologyConstraint,
     TopologyInput,
 )
-from scheduler.core.plugins.gpu_models import PRODUCT_LABEL
 
 #: One device, in the thousandths in which traces count shares.
 WHOLE_DEVICE = 1000
