@@ -21,7 +21,7 @@ from typing import Any
 from binder.params import BinderParams
 from binder.reconcile import Fences, retry_delay_s
 from binder.reports import BindResult, Reports
-from binder.reservations.groups import add_indexes, groups_of
+from binder.reservations.groups import add_indexes, groups_of, is_over
 from binder.reservations.reserve import Reservations
 from binder.services import BindService
 from binder.turns import Turns
@@ -160,8 +160,8 @@ class BinderWorker:
             self._retry_at.pop(request.key, None)
             self._outdated.discard(request.key)
             self.turns.forget(request.key)
-            if request.spec.selected_gpu_groups:
-                self._sync_groups(list(request.spec.selected_gpu_groups))
+        if event is EventType.DELETED or is_over(request):
+            self._sync_groups(list(request.spec.selected_gpu_groups))
             return
         if request.status.phase in ("", "Pending"):
             if self._fences.is_outdated(request):
@@ -209,9 +209,8 @@ class BinderWorker:
         failed_attempts = result.request.status.failed_attempts + 1
         if result.error and backoff_limit is not None and failed_attempts < backoff_limit:
             self._retry_at[key] = self.clock() + retry_delay_s(failed_attempts, self.params)
-        groups = result.request.spec.selected_gpu_groups
-        if result.error and groups:  # until it was marked failed, the request kept its reservations
-            self._sync_groups(list(groups))
+        # Until it ended the request kept its reservations, even those of a pod that has ended meanwhile.
+        self._sync_groups(list(result.request.spec.selected_gpu_groups))
         self._done(key)
 
     def _done(self, key: str) -> None:

@@ -22,7 +22,13 @@ from binder.reservations.body import reservation_body
 from binder.reservations.groups import BY_GROUP, BY_NODE, group_labels, groups_of
 from binder.reservations.room import reservations_in_the_way
 from binder.reservations.unused import UnusedReservations
-from kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    KubeError,
+    NotFoundError,
+    UnauthorizedError,
+)
 from kube.gateway import Gateway, PatchType, Selectors
 from kube.keys import (
     GPU_FRACTION_DEVICES,
@@ -115,10 +121,23 @@ class Reservations:
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
     def sync_groups(self, groups: Iterable[str]) -> None:
-        """Do what `sync_node` does for some groups, on whichever node they are."""
+        """Do what `sync_node` does for some groups, on whichever node they are.
+
+        Raises
+        ------
+        KubeError : the last failure; groups after one that failed are synchronised all the same
+        """
+        failure: KubeError | None = None
         for group in sorted(set(groups)):
-            with self._lock_of(group):
-                self._sync(group)
+            try:
+                with self._lock_of(group):
+                    self._sync(group)
+            except UnauthorizedError:
+                raise
+            except KubeError as error:
+                failure = error
+        if failure is not None:
+            raise failure
 
     def _sync(self, group: str) -> None:
         """Delete what is left of a group: holders that nobody uses, or running users that nothing protects.

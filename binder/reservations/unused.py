@@ -5,7 +5,7 @@ if nobody seems to, in this order:
 
 1. The reservation pod is marked as unused.
 2. The open bind requests of its node and then the pods on it are read. If one has the group, it is in use.
-3. The pod is deleted if it still has the version with the mark.
+3. The pod is deleted if it still has the version with the mark; else all is repeated.
 
 Who wants to use a reservation has an open bind request, and then reads the reservation pod. If that is marked, the
 mark is taken away first, which changes the version. So either step 2 shows the bind request, or step 3 is
@@ -30,6 +30,9 @@ from kube.store import Store
 
 log = logging.getLogger(__name__)
 
+#: How often a deletion is tried on a reservation pod that others keep changing.
+DELETE_ATTEMPTS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class UnusedReservations:
@@ -39,39 +42,55 @@ class UnusedReservations:
     store: Store
     params: ReservationParams
 
-    def delete(self, holder: Pod, group: str) -> bool:
-        """Delete the reservation pod of a group unless it is in use; return whether it is gone.
+    def delete(self, holder: Pod, group: str) -> None:
+        """Delete the reservation pod of a group unless it is in use.
+
+        A pod that was changed after it was marked is judged again: a user may have taken the mark away, or the
+        kubelet may have written the status.
 
         Parameters
         ----------
         holder : the reservation pod as this binder knows it
         """
-        if self._is_in_use(holder, group):
-            return False  # without a mark, which its users would have to take away
+        for _ in range(DELETE_ATTEMPTS):
+            if self._is_in_use(holder, group):
+                return  # without a mark, which its users would have to take away
+            try:
+                is_gone = self._mark_and_delete(holder, group)
+            except NotFoundError:
+                is_gone = True
+            except (ConflictError, InvalidError) as error:
+                log.info("reservation pod %s was changed meanwhile: %s", holder.key, error)
+                continue
+            if is_gone:
+                self.store.discard(PODS, holder)
+            return
+        log.warning("reservation pod %s is changed all the time; a sweep deletes it", holder.key)
+
+    def _mark_and_delete(self, holder: Pod, group: str) -> bool:
+        """Mark a reservation pod and delete it if it is still unused then; return whether it was deleted.
+
+        Raises
+        ------
+        NotFoundError : it is gone already
+        ConflictError : it was changed after it was marked
+        InvalidError : another pod has its name now
+        """
         meta = holder.metadata
         body = {"metadata": {"uid": meta.uid, "annotations": {UNUSED_RESERVATION: "true"}}}
-        try:
-            marked = convert(
-                self.gateway.patch(PODS, meta.name, body, namespace=meta.namespace), Pod
-            )
-            if self._is_in_use(marked, group):
-                self.keep(marked)
-                return False
-            version = marked.metadata.resource_version
-            self.gateway.delete(
-                PODS,
-                meta.name,
-                namespace=meta.namespace,
-                grace_period_s=0,
-                resource_version=version,
-                uid=meta.uid,
-            )
-        except NotFoundError:
-            pass
-        except (ConflictError, InvalidError) as error:
-            log.info("reservation pod %s is in use again: %s", meta.name, error)
+        answer = self.gateway.patch(PODS, meta.name, body, namespace=meta.namespace)
+        marked = convert(answer, Pod)
+        if self._is_in_use(marked, group):
+            self.keep(marked)
             return False
-        self.store.discard(PODS, holder)
+        self.gateway.delete(
+            PODS,
+            meta.name,
+            namespace=meta.namespace,
+            grace_period_s=0,
+            resource_version=marked.metadata.resource_version,
+            uid=meta.uid,
+        )
         return True
 
     def keep(self, holder: Pod) -> Pod:

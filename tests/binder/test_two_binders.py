@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from binder.worker import SYNC_EVERY_S
+from kube.errors import ConflictError, ServerError
 from kube.resources import BINDREQUESTS, CONFIGMAPS, NODES, PODS
 from tests.binder.interrupted import InterruptedGateway, Killed, kill
 from tests.binder.objects import Harness, fraction_pod, fraction_request, pod, request
@@ -122,6 +125,86 @@ def test_a_reservation_is_taken_into_use_at_any_moment_of_its_deletion(
     if interrupted.writes <= at:
         bind_the_next()
     assert_next_is_protected(gateway)
+
+
+def change_status(gateway: FakeGateway) -> None:
+    """Write the status of the only reservation pod, as its kubelet does at any time."""
+    (name,) = gateway.names(PODS, RESERVATIONS)
+    change = {"status": {"message": f"seen at {len(gateway.calls)}"}}
+    gateway.patch(PODS, name, change, namespace=RESERVATIONS, sub="status")
+
+
+def test_a_reservation_pod_that_changes_after_it_was_marked_is_deleted_without_a_sweep() -> None:
+    gateway, _ = group_between_users()
+    interrupted = InterruptedGateway(gateway, 1, False, lambda: change_status(gateway))
+    binder_on(interrupted).run()
+    assert interrupted.writes > 1
+    assert gateway.names(PODS, RESERVATIONS) == []
+
+
+def test_a_reservation_pod_that_always_changes_is_left_to_the_next_sweep() -> None:
+    gateway, binder = group_between_users()
+    (name,) = gateway.names(PODS, RESERVATIONS)
+    gateway.refuse("delete", "pods", name, ConflictError("changed", status=409))
+    binder.run()
+    assert gateway.names(PODS, RESERVATIONS) == [name]
+    gateway.allow("delete", "pods", name)
+    binder.now += SYNC_EVERY_S
+    binder.worker.sweep()
+    binder.run()
+    assert gateway.names(PODS, RESERVATIONS) == []
+
+
+def test_a_group_that_cannot_be_judged_keeps_no_other_reservation() -> None:
+    gateway = FakeGateway()
+    gateway.seed(NODES, {"metadata": {"name": "n1"}})
+    for name in ("a", "b"):
+        gateway.seed(PODS, fraction_pod(name))
+        gateway.seed(BINDREQUESTS, fraction_request(name, f"g-{name}"))
+    binder = binder_on(gateway).run()
+    for name in ("a", "b"):
+        gateway.patch(PODS, name, {"status": {"phase": "Failed"}}, namespace="ns", sub="status")
+    recovered = binder_on(gateway)
+    recovered.watch()
+    gateway.fail_next("list", "bindrequests", ServerError("not now", status=500))
+    with pytest.raises(ServerError):
+        recovered.worker.reservations.sync_all()
+    (name,) = gateway.names(PODS, RESERVATIONS)
+    assert binder.pod(name, RESERVATIONS)["metadata"]["labels"]["runai-gpu-group"] == "g-a"
+
+
+def first_work(binder: Harness) -> Callable[[], None]:
+    """Take the work that a thread of this binder would do next."""
+    work = binder.worker.queue.get_nowait()[2]
+    assert work is not None
+    return work
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["own request", "another binder's request"])
+def test_a_reservation_goes_although_its_pod_was_deleted_before_its_request_ended(
+    is_ours: bool,
+) -> None:
+    gateway = FakeGateway()
+    gateway.seed(NODES, {"metadata": {"name": "n1"}})
+    gateway.seed(PODS, fraction_pod("p"))
+    request_without_owner = fraction_request("p", "g1")
+    del request_without_owner["metadata"]["ownerReferences"]  # so it stays after its pod
+    gateway.seed(BINDREQUESTS, request_without_owner)
+    reporter = binder_on(gateway)
+    reporter.watch()
+    first_work(reporter)()
+    report = first_work(reporter)
+    gateway.delete(PODS, "p", namespace="ns", grace_period_s=0)
+    watching = reporter if is_ours else binder_on(gateway)
+    watching.worker._busy.add("ns/p")  # it leaves the request to the reporter
+    watching.watch()
+    watching.work()
+    assert len(gateway.names(PODS, RESERVATIONS)) == 1, "the open request keeps it"
+    report()
+    for _ in range(2):
+        watching.work()
+        watching.watch()
+    assert gateway.names(PODS, RESERVATIONS) == []
 
 
 @pytest.mark.parametrize("at", range(2))

@@ -12,15 +12,19 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from binder.reservations.groups import groups_of
+from binder.worker import SYNC_EVERY_S
 from kube.client import connect
 from kube.gateway import Gateway, Selectors
 from kube.keys import BINDER_CLAIM
 from kube.objects.bindrequest import BindRequest
+from kube.objects.pod import Pod
 from kube.resources import BINDREQUESTS, EVENTS, PODS
 from tests.integration.process_kills import burst, end_burst
 from tests.integration.stack import Stack, wait_until
 
 PODS_AT_ONCE = 40
+RESERVATIONS = "kai-resource-reservation"
 HALF_GPU = {"gpu-fraction": "0.5"}
 
 
@@ -57,8 +61,9 @@ def _interrupt(stack: Stack, cluster: Gateway, folder: Path, sign: signal.Signal
     for job in (f"{name}-first", name):
         end_burst(stack, job)
     wait_until(
-        lambda: not cluster.list(PODS, as_type=dict, namespace="kai-resource-reservation").items,
-        what="the end of all reservations",
+        lambda: _groups_of_reservations(cluster) == _groups_in_use(cluster),
+        what="the end of all reservations without users",
+        timeout_s=3 * SYNC_EVERY_S,
         stack=stack,
     )
 
@@ -165,6 +170,22 @@ def _announcements(cluster: Gateway, job: str) -> dict[str, int]:
     return {
         body["metadata"]["name"]: counts[body["metadata"]["uid"]] for body in _pods(cluster, job)
     }
+
+
+def _groups_of_reservations(cluster: Gateway) -> list[str]:
+    holders = cluster.list(PODS, as_type=Pod, namespace=RESERVATIONS).items
+    return sorted(group for holder in holders for group in groups_of(holder))
+
+
+def _groups_in_use(cluster: Gateway) -> list[str]:
+    """Return the groups of pods on nodes; other tests on the same cluster may have left some."""
+    pods = cluster.list(PODS, as_type=Pod).items
+    users = [
+        pod
+        for pod in pods
+        if pod.spec.node_name and not pod.is_finished and pod.metadata.namespace != RESERVATIONS
+    ]
+    return sorted({group for pod in users for group in groups_of(pod)})
 
 
 def _pods(cluster: Gateway, job: str) -> list[dict[str, Any]]:
