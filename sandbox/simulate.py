@@ -1,10 +1,10 @@
 """Simulate a cluster behind an API server: nodes, kubelets, workload controllers, a workload stream.
 
     python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8]
-                               [--garbage-collector]
+                               [--garbage-collector | --kubelets-only]
                                [--stream SPEED | --no-stream] [--seed N] [--fractions PART]
 
-It works with the embedded API server and with a real kube-apiserver, and does what kubelets and
+It works with the embedded API server and with a real kube-apiserver, and does what kubelets and, if there is none,
 kube-controller-manager would do there; no container runs. SIGTERM or SIGINT ends it with exit code 0.
 """
 
@@ -62,12 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _populate(gateway, options.nodes, stop, give_up):
         return 1 if failed else 0
     parts: list[Callable[[], None]] = [
-        KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run,
-        WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
-        ClaimController(gateway=gateway, stop=stop, on_fatal=give_up).run,
-        DisruptionController(gateway=gateway, stop=stop, on_fatal=give_up).run,
-        VolumeController(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        KubeletRunner(gateway=gateway, stop=stop, on_fatal=give_up).run
     ]
+    if not options.kubelets_only:
+        parts += _controllers(gateway, stop, give_up)
     if options.garbage_collector:
         parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)
     if not options.no_stream:
@@ -91,6 +89,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for error in failed:
         log.error("credentials were refused: %s", error)
     return 1 if failed else 0
+
+
+def _controllers(
+    gateway: Gateway, stop: threading.Event, give_up: Callable[[KubeError], None]
+) -> list[Callable[[], None]]:
+    """Return what kube-controller-manager does in a cluster that has one."""
+    return [
+        WorkloadControllers(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        ClaimController(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        DisruptionController(gateway=gateway, stop=stop, on_fatal=give_up).run,
+        VolumeController(gateway=gateway, stop=stop, on_fatal=give_up).run,
+    ]
 
 
 def _populate(
@@ -125,6 +135,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--garbage-collector",
         action="store_true",
         help="collect owned objects too: for a real API server without a controller manager",
+    )
+    parser.add_argument(
+        "--kubelets-only",
+        action="store_true",
+        help="simulate nodes and kubelets only: for an API server with a kube-controller-manager",
     )
     parser.add_argument(
         "--stream",

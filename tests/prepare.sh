@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the tests need beyond Python packages: Chromium and PostgreSQL from Debian's packages, kube-apiserver, etcd
-# and helm built with Go.
+# What the tests need beyond Python packages: Chromium and PostgreSQL from Debian's packages, kube-apiserver, etcd,
+# kube-controller-manager and helm built with Go.
 # Where one of them cannot be had, the tests that need it are skipped with a clear line.
 set -u
 cd "$(dirname "$0")/.."

@@ -41,6 +41,10 @@ class Replica:
     web_port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("ab") as log:
@@ -120,7 +124,7 @@ class Installed:
             return holds()
 
         try:
-            wait_until(tended, what=what, timeout_s=timeout_s, every_s=0.2)
+            wait_until(tended, what=what, timeout_s=timeout_s, every_s=0.5)
         except AssertionError as error:
             logs = "\n".join(replica.log_end() for replica in self.replicas)
             raise AssertionError(f"{error}\n{logs}") from error
@@ -217,28 +221,52 @@ class Installed:
         return base64.b64decode(secret["data"][key]).decode()
 
 
+@dataclass(slots=True)
+class Broker:
+    """A Redis or Valkey with a password that keeps nothing on disk."""
+
+    url: str
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the server, empty."""
+        self.process = subprocess.Popen(
+            broker_command(self.folder), stdout=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def kill(self) -> None:
+        """End the server with SIGKILL; all that it held is lost."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+
 @contextmanager
-def running_broker(folder: Path) -> Iterator[str]:
-    """Start a Redis or Valkey with a password and yield its URL."""
+def running_broker(folder: Path) -> Iterator[Broker]:
+    """Start a broker and yield it."""
     folder.mkdir(parents=True, exist_ok=True)
     port = ports.pick()
     write_broker_config(port=port, home=folder)
-    process = subprocess.Popen(broker_command(folder), stdout=subprocess.DEVNULL)
+    broker = Broker(url=broker_url(port=port, home=folder), folder=folder)
+    broker.start()
     try:
-        yield broker_url(port=port, home=folder)
+        yield broker
     finally:
-        process.terminate()
-        process.wait(10)
+        broker.kill()
 
 
 @contextmanager
-def simulated_nodes(cluster: RealCluster, nodes: str) -> Iterator[None]:
-    """Play kubelets and workload controllers."""
+def simulated_nodes(
+    cluster: RealCluster, nodes: str, *, has_controller_manager: bool = False
+) -> Iterator[None]:
+    """Play kubelets and, unless a real controller manager runs, the controllers of workloads."""
     log = (cluster.folder / "simulators.log").open("wb")
+    extent = "--kubelets-only" if has_controller_manager else "--garbage-collector"
     process = subprocess.Popen(
         [
             sys.executable, "-m", "sandbox.simulate", "--kubeconfig", str(cluster.kubeconfig),
-            "--nodes", nodes, "--no-stream", "--garbage-collector",
+            "--nodes", nodes, "--no-stream", extent,
         ],
         stdout=log, stderr=log,
     )  # fmt: skip

@@ -106,8 +106,8 @@ def migration(helm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             programs = folder / "bin"
             programs.mkdir()
             (programs / "helm").symlink_to(helm)
-            installed = Installed(cluster, folder / "pods", database, broker)
-            yield Migration(cluster, installed, programs, _values(folder, database, broker))
+            installed = Installed(cluster, folder / "pods", database, broker.url)
+            yield Migration(cluster, installed, programs, _values(folder, database, broker.url))
             installed.stop()
 
 

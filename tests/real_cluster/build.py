@@ -1,4 +1,4 @@
-"""Build kube-apiserver, etcd and helm from their Go modules, once per version, into a cache.
+"""Build kube-apiserver, kube-controller-manager, etcd and helm from their Go modules, once per version, into a cache.
 
 No registry ships these binaries as a package, but the Go module proxy carries their sources. Each is
 built in a tiny module of its own whose only requirement is the program: kube-apiserver additionally
@@ -76,7 +76,7 @@ def ensure_binaries(say: Callable[[str], None] = print) -> Binaries:
 
     Raises
     ------
-    LaneUnavailableError : no Go on PATH, or a build failed (the text carries the end of its output)
+    ClusterUnavailableError : no Go on PATH, or a build failed (the text carries the end of its output)
     """
     match = find_binaries()
     if match is not None:
@@ -180,17 +180,18 @@ def _go_directive(upstream: str) -> str:
     return match.group()
 
 
+#: Without these a program reports v0.0.0-master and client tools misjudge what it can do.
+KUBERNETES_LDFLAGS = (
+    f"-X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
+    " -X k8s.io/component-base/version.gitMajor=1"
+    f" -X k8s.io/component-base/version.gitMinor={KUBERNETES_VERSION.split('.')[1]}"
+)
 PROGRAMS = (
     Program(
         name="kube-apiserver",
         version=KUBERNETES_VERSION,
         package="k8s.io/kubernetes/cmd/kube-apiserver",
-        # Without these the server reports v0.0.0-master and client tools misjudge what it can do.
-        ldflags=(
-            f"-X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
-            " -X k8s.io/component-base/version.gitMajor=1"
-            f" -X k8s.io/component-base/version.gitMinor={KUBERNETES_VERSION.split('.')[1]}"
-        ),
+        ldflags=KUBERNETES_LDFLAGS,
         go_mod=_kubernetes_go_mod,
     ),
     Program(
@@ -203,6 +204,14 @@ PROGRAMS = (
 )
 
 
+#: Garbage collection, Jobs, Deployments and the end of namespaces; only the tests that install the chart use it.
+CONTROLLER_MANAGER = Program(
+    name="kube-controller-manager",
+    version=KUBERNETES_VERSION,
+    package="k8s.io/kubernetes/cmd/kube-controller-manager",
+    ldflags=KUBERNETES_LDFLAGS,
+    go_mod=_kubernetes_go_mod,
+)
 #: Renders and checks the chart (tests/deploy); the real cluster does not need it.
 HELM = Program(
     name="helm",
@@ -224,6 +233,7 @@ HELM = Program(
 if __name__ == "__main__":
     try:
         print(ensure_binaries().kube_apiserver.parent)
+        print(ensure_program(CONTROLLER_MANAGER))
         print(ensure_program(HELM))
     except ClusterUnavailableError as error:
         sys.exit(f"real cluster skipped: {error}")

@@ -69,7 +69,7 @@ def running_cluster(
 
     Raises
     ------
-    LaneUnavailableError : a process ended or was not ready in time; carries the end of its log
+    ClusterUnavailableError : a process ended or was not ready in time; carries the end of its log
     """
     folder.mkdir(parents=True, exist_ok=True)
     etcd_port, peer_port, api_port = free_ports(3)
@@ -83,7 +83,7 @@ def running_cluster(
         _wait_ready(cluster, processes)
 
     def start(name: str, command: Sequence[str]) -> None:
-        processes[name] = stack.enter_context(_process(name, folder, command))
+        processes[name] = stack.enter_context(process_of_the_tests(name, folder, command))
 
     cluster = RealCluster(
         url=f"https://127.0.0.1:{api_port}",
@@ -191,7 +191,10 @@ def _write_kubeconfig(cluster: RealCluster) -> None:
 
 
 @contextlib.contextmanager
-def _process(name: str, folder: Path, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+def process_of_the_tests(
+    name: str, folder: Path, command: Sequence[str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a program with its log in `folder`; end it with the block, or with the process of the tests."""
     with (folder / f"{name}.log").open("ab") as log:
         process = subprocess.Popen(
             command,
@@ -225,14 +228,14 @@ def _wait_ready(cluster: RealCluster, processes: dict[str, subprocess.Popen[byte
         for name, process in processes.items():
             if process.poll() is not None:
                 raise ClusterUnavailableError(
-                    f"{name} ended with {process.returncode}:\n{_log_tail(cluster, name)}"
+                    f"{name} ended with {process.returncode}:\n{log_tail(cluster, name)}"
                 )
         if _is_ready(cluster):
             return
         time.sleep(0.1)
     raise ClusterUnavailableError(
         f"kube-apiserver was not ready within {READY_WITHIN_S:.0f} s:\n"
-        + _log_tail(cluster, "kube-apiserver")
+        + log_tail(cluster, "kube-apiserver")
     )
 
 
@@ -250,7 +253,8 @@ def _is_ready(cluster: RealCluster) -> bool:
         return False
 
 
-def _log_tail(cluster: RealCluster, name: str) -> str:
+def log_tail(cluster: RealCluster, name: str) -> str:
+    """Return the last lines of the log of one process."""
     lines = (cluster.folder / f"{name}.log").read_text(errors="replace").splitlines()
     return "\n".join(lines[-15:])
 

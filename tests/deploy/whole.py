@@ -1,0 +1,183 @@
+"""The whole of an installation on one machine, as an administrator has it in a cluster.
+
+etcd, kube-apiserver and kube-controller-manager built from their Go modules, simulated nodes and kubelets, PostgreSQL
+and Valkey; the chart installed by helm into the empty cluster; then every replica of its Deployments, started with the
+command and the environment of the Deployment and the token of its service account.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.chart import CHART, NAMESPACE, Manifest, run_helm
+from tests.deploy.installed import Broker, Installed, running_broker, simulated_nodes
+from tests.integration.postgres import PostgresServer, postgres_server_or_skip
+from tests.integration.stack import wait_until
+from tests.real_cluster.build import HELM, ensure_program
+from tests.real_cluster.cluster import RealCluster
+from tests.real_cluster.controller_manager import running_controller_manager
+from tests.real_cluster.fixture import running_or_skip
+from tests.real_cluster.installation import run_kubectl
+
+TEAM = "team"
+READY_WITHIN_S = 240.0
+
+
+@dataclass(slots=True)
+class Whole:
+    """The cluster, its stores, and the installed chart."""
+
+    cluster: RealCluster
+    installed: Installed
+    database: PostgresServer
+    broker: Broker
+    helm: Path
+    values: Path
+
+    def kubectl(self, *arguments: str) -> str:
+        """Run kubectl as the administrator; return what it prints."""
+        return run_kubectl(self.cluster, *arguments)
+
+    def apply(self, manifest: Manifest) -> None:
+        """Apply one object with kubectl."""
+        file = self.cluster.folder / "applied.json"
+        file.write_text(json.dumps(manifest))
+        self.kubectl("apply", "-f", str(file))
+
+    def install(self, command: str, *flags: str) -> None:
+        """Run `helm install` or `helm upgrade` of the chart with the values of this installation."""
+        run_helm(
+            self.helm, command, "kaiweb", str(CHART), "-n", NAMESPACE, "--create-namespace",
+            "-f", str(self.values), "--kubeconfig", str(self.cluster.kubeconfig), *flags,
+        )  # fmt: skip
+
+    def pods(self, label: str) -> list[Manifest]:
+        """Return the team's pods with a label."""
+        return self.installed.objects("pods", "-n", TEAM, "-l", label)
+
+    def running(self, label: str) -> int:
+        """Return how many of the team's pods with a label run."""
+        return sum(pod["status"].get("phase") == "Running" for pod in self.pods(label))
+
+
+@contextmanager
+def whole_or_skip(
+    folder: Path,
+    *,
+    nodes: str,
+    values: Mapping[str, Any] | None = None,
+    flags: tuple[str, ...] = (),
+) -> Iterator[Whole]:
+    """Start everything and wait until every web process says that the installation is ready.
+
+    Parameters
+    ----------
+    nodes : the simulated nodes, e.g. 4x8
+    values : of the chart, besides those that the machine needs
+    flags : for kube-apiserver
+    """
+    with ExitStack() as stack:
+        cluster = stack.enter_context(running_or_skip(folder / "cluster", extra_flags=flags))
+        # Built with Go like the cluster, so whatever is missing has skipped already.
+        helm = ensure_program(HELM)
+        database = stack.enter_context(postgres_server_or_skip())
+        broker = stack.enter_context(running_broker(folder / "broker"))
+        stack.enter_context(running_controller_manager(cluster))
+        stack.enter_context(simulated_nodes(cluster, nodes, has_controller_manager=True))
+        file = folder / "values.yaml"
+        file.write_text(yaml.safe_dump({**_values(database.url, broker.url), **(values or {})}))
+        installed = Installed(cluster, folder / "pods", database.url, broker.url)
+        stack.callback(installed.stop)
+        whole = Whole(cluster, installed, database, broker, helm, file)
+        whole.install("install")
+        installed.start()
+        installed.await_that(installed.is_ready, "an installation that is ready", READY_WITHIN_S)
+        whole.kubectl("create", "namespace", TEAM)
+        yield whole
+
+
+def job(name: str, *, pods: int, gpus: int = 1, queue: str = "default-queue") -> Manifest:
+    """Return a Job whose pods run until it is deleted."""
+    template = _template(name, gpus=gpus, queue=queue)
+    template["spec"]["restartPolicy"] = "Never"
+    spec = {"parallelism": pods, "completions": pods, "template": template}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(name), "spec": spec}
+
+
+def deployment(name: str, *, pods: int, gpus: int = 1, queue: str = "default-queue") -> Manifest:
+    """Return a Deployment."""
+    spec = {
+        "replicas": pods,
+        "selector": {"matchLabels": {"work": name}},
+        "template": _template(name, gpus=gpus, queue=queue),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": _metadata(name),
+        "spec": spec,
+    }
+
+
+def queue(name: str, *, gpus: int, parent: str = "") -> Manifest:
+    """Return a queue that deserves so many GPUs."""
+    resource = {"limit": -1, "overQuotaWeight": 1}
+    resources = {
+        "gpu": {"quota": gpus, **resource},
+        "cpu": {"quota": -1, **resource},
+        "memory": {"quota": -1, **resource},
+    }
+    return {
+        "apiVersion": "scheduling.run.ai/v2",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {"resources": resources, **({"parentQueue": parent} if parent else {})},
+    }
+
+
+def await_running(whole: Whole, name: str, pods: int, timeout_s: float = 120.0) -> float:
+    """Wait until all pods of a workload run; return the seconds it took."""
+    return whole.installed.await_that(
+        lambda: whole.running(f"work={name}") == pods, f"{pods} running pods of {name}", timeout_s
+    )
+
+
+def await_gone(whole: Whole, name: str, timeout_s: float = 120.0) -> None:
+    """Wait until no pod of a workload is left."""
+    wait_until(
+        lambda: not whole.pods(f"work={name}"), what=f"the end of {name}", timeout_s=timeout_s
+    )
+
+
+def _metadata(name: str) -> Manifest:
+    return {"name": name, "namespace": TEAM}
+
+
+def _template(name: str, *, gpus: int, queue: str) -> Manifest:
+    limits = {"nvidia.com/gpu": str(gpus)}
+    container = {"name": "main", "image": "example.test/x:1", "resources": {"limits": limits}}
+    return {
+        "metadata": {"labels": {"work": name, "kai.scheduler/queue": queue}},
+        "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
+    }
+
+
+def _values(database: str, broker: str) -> dict[str, Any]:
+    """Return values with the stores of this machine and two replicas of what may have two."""
+    return {
+        "global": {"gpuSharing": True},
+        "admission": {"gpuFractionRuntimeClassName": ""},
+        "postgresql": {"enabled": False, "url": database},
+        "redis": {"enabled": False, "url": broker},
+        "web": {"replicas": 2, "sslRedirect": False},
+        "binder": {"replicas": 2},
+        "podgrouper": {"replicas": 2},
+        "scheduler": {"replicas": 2},
+    }
