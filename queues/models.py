@@ -334,6 +334,7 @@ class AuditKind(models.TextChoices):
     USER = "user"
     ROLE_BINDING = "roleBinding"
     TOKEN = "token"
+    SHARD = "shard"
 
 
 class AuditAction(models.TextChoices):

@@ -22,6 +22,8 @@ from rest_framework.views import set_rollback
 from kaiweb import request_id
 from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_schema
 from kaiweb.planning.change_sets import StateError
+from kaiweb.shards.reading import UnknownShardError
+from kaiweb.shards.writes import InvalidShardError
 from kube import errors as kube
 from queues import errors as queues
 from queues.editing import accounts
@@ -179,8 +181,8 @@ VALIDATION_CODES = frozenset(
 )
 
 
-def _question(error: Exception) -> Problem:
-    assert isinstance(error, QuestionError)
+def _with_findings(error: Exception) -> Problem:
+    assert isinstance(error, QuestionError | InvalidShardError)
     entries = [finding.as_dict() for finding in error.findings]
     return Problem("validation", str(error), errors=entries)
 
@@ -252,7 +254,9 @@ def _too_many(error: Exception) -> Problem:
 
 MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (queues.HierarchyError, _hierarchy),
-    (QuestionError, _question),
+    (QuestionError, _with_findings),
+    (InvalidShardError, _with_findings),
+    (UnknownShardError, _slug("not-found")),
     (StateError, _slug("wrong-state")),
     (accounts.LastAdminError, _slug("wrong-state")),
     (accounts.AccountExistsError, _slug("conflict")),

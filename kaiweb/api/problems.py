@@ -16,7 +16,12 @@ PROBLEM = {
         "instance": {"type": "string"},
         "requestId": {"type": "string"},
         "errors": {"type": "array", "items": {"$ref": "#/components/schemas/Finding"}},
-        "current": {"$ref": "#/components/schemas/Queue"},
+        "current": {
+            "oneOf": [
+                {"$ref": "#/components/schemas/Queue"},
+                {"$ref": "#/components/schemas/Shard"},
+            ]
+        },
     },
     "required": ["type", "title", "status", "detail", "instance", "requestId", "errors"],
 }

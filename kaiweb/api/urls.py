@@ -25,6 +25,7 @@ from kaiweb.api.views import (
 )
 from kaiweb.api.views.details import manifests, topologies
 from kaiweb.api.views.details import queues as queue_details
+from kaiweb.api.views.shards import settings, shards
 
 WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
@@ -71,11 +72,20 @@ urlpatterns = [
     path("topologies", topologies.Topologies.as_view(), name="topologies"),
     path("topologies/<str:name>", topologies.TopologyDetail.as_view(), name="topology"),
     path("gpus", nodes.Gpus.as_view(), name="gpus"),
+    path("gpus/<str:node>/<int:index>", nodes.GpuDetail.as_view(), name="gpu"),
+    path("shards", shards.Shards.as_view(), name="shards"),
+    path("shards/<str:name>", shards.ShardDetail.as_view(), name="shard"),
+    path("settings", settings.EffectiveSettings.as_view(), name="settings"),
     path("sessions", scheduling.Sessions.as_view(), name="sessions"),
     path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),
     path("evictions", scheduling.Evictions.as_view(), name="evictions"),
     path("evictions/matrix", scheduling.EvictionMatrix.as_view(), name="eviction-matrix"),
     path("bind-requests", scheduling.BindRequests.as_view(), name="bind-requests"),
+    path(
+        "bind-requests/<str:namespace>/<str:name>",
+        scheduling.BindRequestDetail.as_view(),
+        name="bind-request",
+    ),
     path("cluster", scheduling.Cluster.as_view(), name="cluster"),
     path("simulations", simulations.Simulations.as_view(), name="simulations"),
     path(

@@ -233,7 +233,7 @@ def _params(body: Mapping[str, Any]) -> ShardParams:
 
 def _config_body(core: SchedulerConfig) -> dict[str, Any]:
     plugins = [
-        {"name": plugin.name, "arguments": _argument_texts(plugin.arguments)}
+        {"name": plugin.name, "arguments": argument_texts(plugin.arguments)}
         for plugin in core.plugins
     ]
     return {
@@ -243,7 +243,7 @@ def _config_body(core: SchedulerConfig) -> dict[str, Any]:
     }
 
 
-def _argument_texts(arguments: Any) -> dict[str, str]:
+def argument_texts(arguments: Any) -> dict[str, str]:
     """Return a plugin's arguments as KAI names and writes them."""
     names = {
         "k_value": "kValue",
@@ -269,7 +269,7 @@ def _argument_texts(arguments: Any) -> dict[str, str]:
         elif isinstance(value, tuple):
             texts[names[name]] = ",".join(value)
         else:
-            texts[names[name]] = f"{value:g}" if isinstance(value, float) else str(value)
+            texts[names[name]] = f"{value:.15g}" if isinstance(value, float) else str(value)
     return texts
 
 

@@ -12,8 +12,6 @@ from math import inf
 
 from kube.keys import QUEUE
 from kube.objects.config import Config, Override, PlacementStrategy, SchedulingShard, ShardSpec
-from kube.values.durations import SECOND, parse_duration
-from kube.values.numbers import parse_float
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName
 from scheduler.core.errors import ConfigError
@@ -28,6 +26,7 @@ from scheduler.core.plugins.placement_strategy import (
 )
 from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.core.plugins.table import PLUGINS, spec_of
+from scheduler.settings.flags import Flags, Option, RecordingFlags, duration_s
 from scheduler.settings.params import ShardParams
 from scheduler.settings.usage import UsageConfigError, read_usage_config, with_connection
 
@@ -38,8 +37,6 @@ ACTION_PRIORITIES = {
     ActionName.PREEMPT: 200,
     ActionName.STALE_GANG_EVICTION: 100,
 }
-#: Spellings of booleans; Go's flags accept them all.
-_TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 #: The plugins that order the devices of a node, for strategies other than binpack.
 _DEVICE_PLUGINS = {SPREAD: {"gpuspread"}, FRAGMENTATION: {"gpupack"}}
 #: The only Config that is read, and the only shard that always exists.
@@ -79,11 +76,31 @@ def problem_of(
     return ""
 
 
-def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardParams:
-    """Return the adapters' part of a shard's settings; unknown flags are ignored, as in KAI."""
+def options_of(name: str, spec: ShardSpec, config: Config | None) -> tuple[Option, ...]:
+    """Return every option that `args` of a shard may state, by name, with its value.
+
+    Raises
+    ------
+    ConfigError : a value of the wrong form
+    """
+    recorded = RecordingFlags(spec.args)
+    shard_params(name, spec, config, recorded)
+    core_config(spec, recorded)
+    return tuple(recorded.options[name] for name in sorted(recorded.options))
+
+
+def shard_params(
+    name: str, spec: ShardSpec, config: Config | None, args: Flags | None = None
+) -> ShardParams:
+    """Return the adapters' part of a shard's settings; unknown flags are ignored, as in KAI.
+
+    Parameters
+    ----------
+    args : reads the flags; by default those of the spec
+    """
     installation = (config or Config()).spec
     shared, reservation = installation.global_, installation.binder.resource_reservation
-    args = _Flags(spec.args)
+    args = Flags(spec.args) if args is None else args
     return ShardParams(
         name=name,
         scheduler_name=args.text("scheduler-name", shared.scheduler_name),
@@ -116,9 +133,9 @@ def shard_params(name: str, spec: ShardSpec, config: Config | None) -> ShardPara
     )
 
 
-def core_config(spec: ShardSpec) -> SchedulerConfig:
-    """Return the core's part of a shard's settings."""
-    args = _Flags(spec.args)
+def core_config(spec: ShardSpec, args: Flags | None = None) -> SchedulerConfig:
+    """Return the core's part of a shard's settings; `args` reads the flags, by default those of the spec."""
+    args = Flags(spec.args) if args is None else args
     placement = spec.placement_strategy or PlacementStrategy()
     for kind, value in (("gpu", placement.gpu), ("cpu", placement.cpu)):
         if value not in ("", *STRATEGIES):
@@ -194,15 +211,15 @@ def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[st
             cpu=placement.cpu or BINPACK, gpu=placement.gpu or BINPACK
         ),
         "minruntime": MinRuntimeArguments(
-            default_preempt_s=_duration_s(runtime.preempt_min_runtime if runtime else None),
-            default_reclaim_s=_duration_s(runtime.reclaim_min_runtime if runtime else None),
+            default_preempt_s=duration_s(runtime.preempt_min_runtime if runtime else None),
+            default_reclaim_s=duration_s(runtime.reclaim_min_runtime if runtime else None),
         ),
     }
 
 
 def plugin_config(name: str, arguments: Mapping[str, object]) -> PluginConfig:
     """Return a plugin with the arguments parsed that a configuration file states."""
-    flags = _Flags({key: str(value) for key, value in arguments.items()})
+    flags = Flags({key: str(value) for key, value in arguments.items()})
     return PluginConfig(name, spec_of(name).parse(flags))
 
 
@@ -247,7 +264,7 @@ def _budget_s(
     value = raw_budgets.get(name)
     if value is None:
         return default
-    seconds = _duration_s(str(value))
+    seconds = duration_s(str(value))
     if seconds < 0:
         raise ConfigError(f"{name} must be non-negative")
     return seconds or zero
@@ -260,56 +277,8 @@ def _durations_s(raw_budgets: Mapping[str, object], name: str) -> dict[str, floa
         raise ConfigError(f"{name}: expected a map, got {values!r}")
     durations = {}
     for key, value in values.items():
-        seconds = _duration_s(str(value))
+        seconds = duration_s(str(value))
         if seconds < 0:
             raise ConfigError(f'{name}["{key}"] must be non-negative')
         durations[str(key)] = seconds or inf
     return durations
-
-
-def _duration_s(text: str | None) -> float:
-    """Return a Go duration in seconds, 0 without a text."""
-    if not text:
-        return 0.0
-    try:
-        return parse_duration(text) / SECOND
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    """Command-line flags or arguments of a plugin, as a shard lists them."""
-
-    texts: Mapping[str, str]
-
-    def text(self, name: str, default: str) -> str:
-        return self.texts.get(name, default)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        text = self.texts.get(name)
-        if text is None:
-            return default
-        if text.lower() not in (*_TRUE, *_FALSE):
-            raise ConfigError(f"{name}: expected true or false, got {text!r}")
-        return text.lower() in _TRUE
-
-    def choice(self, name: str, options: tuple[str, ...]) -> str:
-        """Return one of the options, the first by default."""
-        text = self.texts.get(name, options[0])
-        if text not in options:
-            raise ConfigError(f"{name}: expected {' or '.join(options)}, got {text!r}")
-        return text
-
-    def number(self, name: str, default: float) -> float:
-        text = self.texts.get(name)
-        if text is None:
-            return default
-        try:
-            return parse_float(text)
-        except ValueError:
-            raise ConfigError(f"{name}: expected a number, got {text!r}") from None
-
-    def seconds(self, name: str, default: float) -> float:
-        text = self.texts.get(name)
-        return default if text is None else _duration_s(text)

@@ -36,7 +36,7 @@ from kube.gateway import (
     WatchEvent,
 )
 from kube.objects.meta import convert
-from kube.resources import POD_DISRUPTION_BUDGETS, PODS, QUEUES, Resource
+from kube.resources import POD_DISRUPTION_BUDGETS, PODS, QUEUES, SHARDS, Resource
 from tests.fakes.bodies import copy, merged, patched, selects
 
 EVICTED = "EvictionByEvictionAPI"
@@ -146,7 +146,7 @@ class FakeGateway:
     ) -> dict[str, Any]:
         self._begin("create", resource, body.get("metadata", {}).get("name", ""))
         fresh = copy(dict(body))
-        for server_owned in ("uid", "resourceVersion", "creationTimestamp"):
+        for server_owned in ("uid", "resourceVersion", "creationTimestamp", "generation"):
             fresh.setdefault("metadata", {}).pop(server_owned, None)
         return self._store_new(resource, fresh, namespace, dry_run=dry_run)
 
@@ -335,7 +335,7 @@ class FakeGateway:
             body.setdefault("apiVersion", resource.api_version)
             body.setdefault("kind", resource.kind)
             if _counts_generations(resource):
-                meta["generation"] = 1
+                meta.setdefault("generation", 1)
             return copy(body) if dry_run else self._put(resource, body, "ADDED")
 
     def _store_changed(
@@ -399,7 +399,7 @@ class FakeGateway:
 
 def _counts_generations(resource: Resource) -> bool:
     """Return whether the API server counts changes of the spec, as it does for custom resources."""
-    return resource == QUEUES
+    return resource in (QUEUES, SHARDS)
 
 
 def _check_version(old: dict[str, Any], body: Body) -> None:

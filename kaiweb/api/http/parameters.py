@@ -112,6 +112,18 @@ DRY_RUN = [
         "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
     ),
 ]
+SHARD = _query("shard", "The shard; by default `default`.")
+SHARD_WRITE = [
+    ONLY_DRY_RUN,
+    REASON,
+    OpenApiParameter(
+        "If-Match",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        required=True,
+        description="ETag of the shard.",
+    ),
+]
 TREE = [
     _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
     _query("simulate", "With dryRun: also simulate two cycles.", OpenApiTypes.BOOL),

@@ -166,3 +166,19 @@ class Gpus(View):
             ]
 
         return pagination.answer(request, rows, SORTING, cells)
+
+
+class GpuDetail(View):
+    """One device."""
+
+    shows = Shows.ITSELF
+
+    @extend_schema(operation_id="getGpu", responses=schema.Gpu)
+    def get(self, request: Request, node: str, index: int) -> Response:
+        """Return the device of a node by its number, from 0."""
+        row = Node.objects.filter(name=node).first()
+        if row is None or index >= row.gpus:
+            raise Problem("not-found", f"node '{node}' has no GPU {index}")
+        item = _items(request, [row])[0]
+        cell = {"node": node, "model": row.model, **item["devices"][index]}
+        return Response(cell, headers={"ETag": f'W/"{row.version}"'})

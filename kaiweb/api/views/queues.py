@@ -17,6 +17,7 @@ from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import queues as schema
+from kaiweb.api.versions import expected_tag
 from kaiweb.api.writes import write_request
 from kaiweb.items import queues as items
 from kube.objects.meta import convert
@@ -214,22 +215,8 @@ def _is_creation(request: Request, manager: str) -> bool:
 
 
 def _write_request(request: Request, *, needs_version: bool = False) -> WriteRequest:
-    return write_request(request, expected_tag=_expected_tag(request, is_needed=needs_version))
-
-
-def _expected_tag(request: Request, *, is_needed: bool) -> str:
-    condition = request.headers.get("If-Match", "")
-    if not condition:
-        if is_needed:
-            raise Problem(
-                "precondition-required",
-                "send If-Match with the ETag of the queue that you have read",
-            )
-        return ""
-    match = re.fullmatch(r'"([0-9A-Za-z._-]+)"', condition)
-    if match is None:
-        raise Problem("bad-request", f"If-Match: expected a quoted ETag, got '{shown(condition)}'")
-    return match[1]
+    tag = expected_tag(request, "queue", is_needed=needs_version)
+    return write_request(request, expected_tag=tag)
 
 
 def _stale(error: StaleQueueError) -> Problem:

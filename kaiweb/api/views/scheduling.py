@@ -176,6 +176,21 @@ class BindRequests(View):
         return pagination.answer(request, rows, BIND_REQUESTS, _bind_request_items)
 
 
+class BindRequestDetail(View):
+    """One bind request."""
+
+    shows = Shows.ITSELF
+
+    @extend_schema(operation_id="getBindRequest", responses=schema.BindRequest)
+    def get(self, request: Request, namespace: str, name: str) -> Response:
+        """Return the decision: the pod, the node, and how far carrying it out is."""
+        rows = _visible_requests(caller_visibility(request))
+        row = rows.filter(namespace=namespace, name=name).first()
+        if row is None:
+            raise Problem("not-found", f"bind request '{namespace}/{name}' does not exist")
+        return Response(_bind_request_items([row])[0], headers={"ETag": f'W/"{row.version}"'})
+
+
 def _visible_requests(visibility: Visibility) -> QuerySet[BindRequest]:
     """Return the bind requests of pods whose queue may be seen: that of the pod group, or by the label of a lone pod."""
     rows = BindRequest.objects.all()

@@ -300,6 +300,8 @@ def test_a_failed_binding_is_the_reason_that_counts(client: APIClient, world: Mi
     assert [(one["pod"], one["node"], one["failedAttempts"]) for one in requests] == [
         ("w0", "n1", 1)
     ]
+    assert get(client, "/bind-requests/default/w0") == requests[0]
+    assert client.get(f"{API}/bind-requests/default/other").status_code == 404
 
 
 def test_nodes_and_gpus_agree(client: APIClient, world: Mirror) -> None:
@@ -315,6 +317,9 @@ def test_nodes_and_gpus_agree(client: APIClient, world: Mirror) -> None:
     node = get(client, "/nodes/n1")
     assert {name: value for name, value in node.items() if name != "labels"} == nodes[0]
     assert client.get(f"{API}/nodes/n9").status_code == 404
+    assert get(client, "/gpus/n1/2") == cells[2]
+    for missing in ("n1/8", "n9/0"):
+        assert client.get(f"{API}/gpus/{missing}").status_code == 404
 
 
 def test_a_broken_device_is_shown(client: APIClient, world: Mirror) -> None:

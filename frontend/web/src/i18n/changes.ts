@@ -181,6 +181,7 @@ const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
   user: "user",
   roleBinding: "role of",
   token: "token",
+  shard: "shard",
 };
 
 export const AUDIT = {

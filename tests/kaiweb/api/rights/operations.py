@@ -12,13 +12,15 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from binder.models import BindRequest
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
 from kaiweb.planning import change_sets
 from kaiweb.planning.change_sets import tags_of
-from kube.resources import NODES, QUEUES, TOPOLOGIES
+from kaiweb.shards.reading import tag_of_shard
+from kube.resources import NODES, QUEUES, SHARDS, TOPOLOGIES
 from queues.access import tokens
 from queues.editing.tags import tag_of_body
-from queues.models import ApiToken, Role, RoleBinding
+from queues.models import ApiToken, Node, Pod, Role, RoleBinding
 from scheduler.models import SessionRecord
 from scheduler.tools.simulate.what_if.question import QueueEdit
 from tests.fakes.gateway import FakeGateway
@@ -179,6 +181,31 @@ def _topology(world: World) -> Call:
     return Call(path={"name": "racks"})
 
 
+def _shard(world: World) -> Call:
+    world.cluster.seed(
+        SHARDS, {"metadata": {"name": "pool-a"}, "spec": {"partitionLabelValue": "a"}}
+    )
+    tag = tag_of_shard(world.cluster.raw(SHARDS, "pool-a"))
+    return Call(
+        path={"name": "pool-a"}, body={"spec": {"kValue": 2}}, headers={"If-Match": f'"{tag}"'}
+    )
+
+
+def _gpu(_world: World) -> Call:
+    Node.objects.filter(name="n1").update(gpus=1, gpus_healthy=1)
+    return Call(path={"node": "n1", "index": 0})
+
+
+def _bind_request(world: World) -> Call:
+    """Return a call for a request to bind a pod of the queue at the place."""
+    name = f"in-{world.queue}-0"
+    key, now = f"team/{name}", timezone.now()
+    values = {"namespace": "team", "name": name, "uid": name, "version": 1, "created_at": now}
+    Pod.objects.get_or_create(key=key, defaults={**values, "group": f"team/in-{world.queue}"})
+    BindRequest.objects.get_or_create(key=key, defaults={**values, "pod": key, "node": "n1"})
+    return Call(path={"namespace": "team", "name": name})
+
+
 def _own_token(world: World) -> Call:
     row, _secret = tokens.create(
         user=world.user, name="t", scopes=["read"], subtree="", expires_at=None, now=timezone.now()
@@ -260,11 +287,20 @@ OPERATIONS: Mapping[str, Row] = {
     "listTopologies": Row(READ),
     "getTopology": Row(READ, _topology),
     "listGpus": Row(READ),
+    "getGpu": Row(READ, _gpu),
+    "listShards": Row(READ),
+    "getShard": Row(READ, _shard),
+    "createShard": Row(ADMIN, _body(name="pool-b", spec={"partitionLabelValue": "b"})),
+    "putShard": Row(ADMIN, _shard),
+    "patchShard": Row(ADMIN, _shard),
+    "deleteShard": Row(ADMIN, _shard),
+    "getSettings": Row(READ),
     "listSessions": Row(READ),
     "getSession": Row(READ, _session),
     "listEvictions": Row(READ),
     "getEvictionMatrix": Row(READ),
     "listBindRequests": Row(READ),
+    "getBindRequest": Row(READ, _bind_request),
     "listAudit": Row(READ),
     "listSimulations": Row(READ),
     "createSimulation": Row(SIMULATE, _body(queues=[])),

@@ -1,0 +1,1 @@
+"""Views of shards, their settings and their snapshots."""

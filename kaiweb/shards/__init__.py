@@ -1,0 +1,1 @@
+"""SchedulingShard objects: read, checked and written for REST."""
