@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from django.contrib.auth.models import User
 from django.core.cache import caches
 from django.core.cache.backends.base import BaseCache
+from django.http import HttpRequest
 from prometheus_client import Counter as Metric
 
 log = logging.getLogger(__name__)
@@ -65,6 +66,11 @@ class LoginAttempt:
     def log_fields(self) -> dict[str, str]:
         """Return the fields of a log line; the name is clipped and printable, as anybody can send one."""
         return {"user": ascii(self.name[:LOGGED_NAME_LENGTH]), "address": self.address}
+
+
+def attempt_of(request: HttpRequest, name: str = "") -> LoginAttempt:
+    """Return the attempt that a request makes; without a name where another system knows who it is."""
+    return LoginAttempt(name, request.META.get("REMOTE_ADDR", ""))
 
 
 @dataclass(slots=True)

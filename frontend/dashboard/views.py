@@ -62,8 +62,7 @@ class Login(LoginView):
         return super().form_invalid(form)
 
     def _attempt(self) -> login_guard.LoginAttempt:
-        name = self.request.POST.get("username", "")
-        return login_guard.LoginAttempt(name, self.request.META.get("REMOTE_ADDR", ""))
+        return login_guard.attempt_of(self.request, self.request.POST.get("username", ""))
 
     def _refused(self, reason: str, retry_after_s: int) -> HttpResponse:
         """Return the form with the reason of the refusal; the password was not checked."""

@@ -43,7 +43,7 @@ def log_in(request: HttpRequest) -> JsonResponse:
     """Answer with an API token that has the roles of the owner of the token in the body."""
     if not settings.KAIWEB_KUBERNETES_AUDIENCES:
         raise Http404("log-in with tokens of the cluster is not set up")
-    attempt = login_guard.LoginAttempt("", request.META.get("REMOTE_ADDR", ""))
+    attempt = login_guard.attempt_of(request)
     wait_s = login_guard.locked_for_s(attempt)
     if wait_s:
         answer = _problem(429, "Too many failed attempts from your address.")

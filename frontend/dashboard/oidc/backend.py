@@ -21,7 +21,7 @@ CLOCK_SKEW_S = 30
 REQUIRED_CLAIMS = ["iss", "aud", "exp", "iat", "sub", "nonce"]
 
 
-class OidcBackend(OIDCAuthenticationBackend):  # type: ignore[misc]
+class OidcBackend(OIDCAuthenticationBackend):  # type: ignore[misc]  # the library has no types
     """Checks issuer, audience and lifetime too, which mozilla-django-oidc leaves to its users."""
 
     def __init__(self) -> None:

@@ -29,13 +29,13 @@ NO_PROVIDER = (
 )
 
 
-class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]
+class _Begin(OIDCAuthenticationRequestView):  # type: ignore[misc]  # the library has no types
     """Sends the browser to the provider, with state, nonce and the challenge of PKCE."""
 
     get_settings = staticmethod(provider.setting)
 
 
-class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]
+class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]  # the library has no types
     """Takes the browser back and logs the user in."""
 
     get_settings = staticmethod(provider.setting)
@@ -55,7 +55,7 @@ class _Callback(OIDCAuthenticationCallbackView):  # type: ignore[misc]
 def begin(request: HttpRequest) -> HttpResponseBase:
     """Send the browser to the identity provider."""
     _require_provider()
-    wait_s = login_guard.locked_for_s(_attempt(request))
+    wait_s = login_guard.locked_for_s(login_guard.attempt_of(request))
     if wait_s:
         text = "Too many failed attempts from your address. Try again in a few minutes."
         response = _refusal(request, text, status=429)
@@ -94,12 +94,8 @@ def _require_provider() -> None:
         raise Http404("no identity provider is set up")
 
 
-def _attempt(request: HttpRequest) -> login_guard.LoginAttempt:
-    return login_guard.LoginAttempt("", request.META.get("REMOTE_ADDR", ""))
-
-
 def _failed(request: HttpRequest, text: str, *, status: int) -> HttpResponse:
-    login_guard.note_failure(_attempt(request))
+    login_guard.note_failure(login_guard.attempt_of(request))
     return _refusal(request, text, status=status)
 
 
