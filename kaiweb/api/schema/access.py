@@ -21,11 +21,6 @@ class MeRights(s.Serializer[object]):
 
 
 class Me(s.Serializer[object]):
-    seesOnly = s.ListField(
-        child=s.CharField(),
-        allow_null=True,
-        help_text="The subtrees that may be read; null: everything.",
-    )
     username = s.CharField()
     displayName = s.CharField()
     kind = s.ChoiceField(choices=["session", "token"])
