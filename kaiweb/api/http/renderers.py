@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
+import yaml
 from rest_framework.renderers import BaseRenderer
 
 OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -36,6 +38,40 @@ class OrjsonRenderer(BaseRenderer):
     ) -> bytes:
         """Encode the body."""
         return b"" if data is None else orjson.dumps(data, default=_plain, option=OPTIONS)
+
+
+class FileRenderer(BaseRenderer, ABC):
+    """A format of its own for what is asked for; a refusal is encoded as JSON."""
+
+    def render(
+        self,
+        data: Any,
+        accepted_media_type: str | None = None,
+        renderer_context: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        """Encode the body of an answer."""
+        if renderer_context and renderer_context["response"].status_code >= 400:
+            return OrjsonRenderer().render(data)
+        return self.encode(data)
+
+    @abstractmethod
+    def encode(self, data: Any) -> bytes:
+        """Return the body in the format."""
+
+
+class YamlRenderer(FileRenderer):
+    """`application/yaml`; a text is YAML already."""
+
+    media_type = "application/yaml"
+    format = "yaml"
+    charset = "utf-8"
+
+    def encode(self, data: Any) -> bytes:
+        """Encode the body."""
+        if isinstance(data, str):
+            return data.encode()
+        text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+        return text.encode()
 
 
 class EventStreamRenderer(OrjsonRenderer):

@@ -4,49 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api.errors import Problem
-from kaiweb.api.http.renderers import OrjsonRenderer
+from kaiweb.api.http.renderers import FileRenderer, OrjsonRenderer
 
 CSV, PARQUET = "csv", "parquet"
 #: A spreadsheet runs a cell that begins with one of these as a formula.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-class _TableRenderer(BaseRenderer):
-    """Encodes the rows of a report; a refusal is encoded as JSON."""
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """Encode the body of an answer."""
-        if renderer_context and renderer_context["response"].status_code >= 400:
-            return OrjsonRenderer().render(data)
-        return self.encode(data["columns"], data["items"])
-
-    def encode(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
-        """Return a file with some columns of the rows."""
-        raise NotImplementedError
-
-
-class CsvRenderer(_TableRenderer):
+class CsvRenderer(FileRenderer):
     """RFC 4180 with a header line."""
 
     media_type = "text/csv"
     format = CSV
     charset = "utf-8"
 
-    def encode(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    def encode(self, data: Any) -> bytes:
+        """Return the table as a file."""
+        columns, rows = data["columns"], data["items"]
         text = io.StringIO()
         writer = csv.writer(text)
         writer.writerow(columns)
@@ -54,7 +35,7 @@ class CsvRenderer(_TableRenderer):
         return text.getvalue().encode()
 
 
-class ParquetRenderer(_TableRenderer):
+class ParquetRenderer(FileRenderer):
     """One table; needs the extra `parquet` of kaiweb."""
 
     media_type = "application/vnd.apache.parquet"
@@ -62,7 +43,9 @@ class ParquetRenderer(_TableRenderer):
     charset = None
     render_style = "binary"
 
-    def encode(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    def encode(self, data: Any) -> bytes:
+        """Return the table as a file."""
+        columns, rows = data["columns"], data["items"]
         import pyarrow
         from pyarrow import parquet
 

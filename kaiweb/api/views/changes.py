@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from django.contrib.auth.models import User
 from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from msgspec import Meta
 from rest_framework.request import Request
@@ -20,6 +21,7 @@ from kaiweb.api.base import Shows, View, caller, caller_visibility, row_with_num
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
+from kaiweb.api.http.renderers import YamlRenderer
 from kaiweb.api.schema import changes as schema
 from kaiweb.api.views.simulations import start_simulation
 from kaiweb.api.visible_changes import visible_changes
@@ -27,6 +29,7 @@ from kaiweb.items.visibility import Visibility
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
 from kaiweb.planning import change_sets, drains
 from kaiweb.planning.change_sets import Caller
+from kaiweb.planning.export import patch_of
 from kaiweb.planning.hidden_names import refuse_hidden_edits
 from kaiweb.planning.plan import Body
 from queues.access.rights import Rights, rights_of
@@ -106,7 +109,7 @@ class ChangeDetail(View):
     @extend_schema(operation_id="getChange", responses=schema.Change)
     def get(self, request: Request, pk: int) -> Response:
         """Return the change set, with what it would change now, or the steps that were made."""
-        return Response(change_item(find_change(request, pk), change_sets.live_queues(gateway())))
+        return Response(change_item(_find(request, pk), change_sets.live_queues(gateway())))
 
     @extend_schema(operation_id="patchChange", request=schema.ChangeWrite, responses=schema.Change)
     def patch(self, request: Request, pk: int) -> Response:
@@ -127,6 +130,24 @@ class ChangeDetail(View):
         return Response(status=204)
 
 
+class ChangePatch(View):
+    """The edits of a change set for the source that owns the queues."""
+
+    shows = Shows.ITSELF
+    renderer_classes = (YamlRenderer,)
+    accepts: ClassVar = {"get": ()}
+
+    @extend_schema(
+        operation_id="getChangePatch",
+        responses={(200, "application/yaml"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Return the edits as patches for Kustomize and kubectl, one YAML document for each queue."""
+        row = _find(request, pk)
+        queues = change_sets.live_queues(gateway())
+        return Response(patch_of(row.title, change_sets.edits_of(row), queues))
+
+
 class ChangePreview(View):
     """What the scheduler would do after the change."""
 
@@ -138,7 +159,7 @@ class ChangePreview(View):
 
         The change set keeps it, for `:apply`, only if the caller may edit the change set.
         """
-        row = find_change(request, pk)
+        row = _find(request, pk)
         queues = change_sets.live_queues(gateway())
         plan = change_sets.plan_of(row, queues, timezone.now())
         question = change_sets.preview_question(row, drains.drain_of(plan))
@@ -226,9 +247,7 @@ class ChangeRevert(View):
         """Create the draft that undoes it, to be previewed and applied like any other."""
         _require_write(request)
         queues = change_sets.live_queues(gateway())
-        row = change_sets.reverse(
-            find_change(request, pk), _user(request).pk, timezone.now(), queues
-        )
+        row = change_sets.reverse(_find(request, pk), _user(request).pk, timezone.now(), queues)
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
         return Response(change_item(row, queues), status=201, headers=headers)
 
@@ -238,7 +257,7 @@ def _user(request: Request) -> User:
     return request.user
 
 
-def find_change(request: Request, pk: int) -> ChangeSet:
+def _find(request: Request, pk: int) -> ChangeSet:
     """Return a change set that the caller may see, or refuse with 404."""
     row = row_with_number(visible_changes(request), pk)
     if row is None:
@@ -248,7 +267,7 @@ def find_change(request: Request, pk: int) -> ChangeSet:
 
 def _own(request: Request, pk: int) -> ChangeSet:
     """Return a change set that the caller may change: its own, or any as an admin."""
-    row = find_change(request, pk)
+    row = _find(request, pk)
     _require_write(request)
     if not _may_change(request, row):
         raise Problem("forbidden", "the change set of another user needs the right 'admin'")
@@ -290,7 +309,7 @@ def _store(row: ChangeSet, draft: _Draft, queues: dict[str, Body], visibility: V
 
 
 def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
-    row = find_change(request, pk)
+    row = _find(request, pk)
     if not caller(request).is_admin:
         raise Problem("forbidden", "deciding on a change needs the right 'admin'")
     change_sets.move_to(row, state, (ChangeSetState.REQUESTED,), timezone.now())

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import yaml
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api.base import Shows, View, flag
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
-from kaiweb.api.http.renderers import OrjsonRenderer
+from kaiweb.api.http.renderers import OrjsonRenderer, YamlRenderer
 from kaiweb.api.schema import details as schema
-from kaiweb.api.views.changes import find_change
 from kaiweb.api.views.workloads import find
-from kaiweb.planning import change_sets
-from kaiweb.planning.export import patch_of
 from kube.errors import NotFoundError
 from kube.gateway import Selectors
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, Resource
@@ -32,26 +26,6 @@ from queues.tree.shape import shown
 #: Events of so many pods of a workload are read, because each needs a request to the cluster.
 PODS_WITH_EVENTS = 10
 LISTED_EVENTS = 200
-
-
-class YamlRenderer(BaseRenderer):
-    """`application/yaml`; a refusal is encoded as JSON."""
-
-    media_type = "application/yaml"
-    format = "yaml"
-    charset = "utf-8"
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """Encode the body."""
-        if renderer_context and renderer_context["response"].status_code >= 400:
-            return OrjsonRenderer().render(data)
-        text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
-        return text.encode()
 
 
 ANSWERS = {
@@ -77,38 +51,14 @@ class _Manifest(View):
             body.get("metadata", {}).pop("managedFields", None)
         return Response({"apiVersion": resource.api_version, "kind": resource.kind, **body})
 
-
-class YamlTextRenderer(YamlRenderer):
-    """A text that is YAML already."""
-
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """Encode the body."""
-        if isinstance(data, str):
-            return data.encode()
-        return super().render(data, accepted_media_type, renderer_context)
-
-
-class ChangePatch(View):
-    """The edits of a change set for the source that owns the queues."""
-
-    shows = Shows.ITSELF
-    renderer_classes = (YamlTextRenderer,)
-    accepts: ClassVar = {"get": ()}
-
-    @extend_schema(
-        operation_id="getChangePatch",
-        responses={(200, "application/yaml"): OpenApiTypes.STR},
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        """Return the edits as patches for Kustomize and kubectl, one YAML document for each queue."""
-        row = find_change(request, pk)
-        queues = change_sets.live_queues(gateway())
-        return Response(patch_of(row.title, change_sets.edits_of(row), queues))
+    def answer_mirrored(
+        self, request: Request, model: type[Node | Queue], resource: Resource, name: str
+    ) -> Response:
+        """Answer with an object that the mirror has: a name from an address must not reach the cluster."""
+        if not model.objects.filter(name=name).exists():
+            kind = resource.kind.lower()
+            raise Problem("not-found", f"{kind} '{shown(name)}' does not exist")
+        return self.answer(request, resource, name)
 
 
 class QueueManifest(_Manifest):
@@ -121,9 +71,7 @@ class QueueManifest(_Manifest):
     )
     def get(self, request: Request, name: str) -> Response:
         """Return the Queue object as the cluster has it now."""
-        if not Queue.objects.filter(name=name).exists():
-            raise Problem("not-found", f"queue '{shown(name)}' does not exist")
-        return self.answer(request, QUEUES, name)
+        return self.answer_mirrored(request, Queue, QUEUES, name)
 
 
 class NodeManifest(_Manifest):
@@ -136,9 +84,7 @@ class NodeManifest(_Manifest):
     )
     def get(self, request: Request, name: str) -> Response:
         """Return the Node object as the cluster has it now."""
-        if not Node.objects.filter(name=name).exists():
-            raise Problem("not-found", f"node '{shown(name)}' does not exist")
-        return self.answer(request, NODES, name)
+        return self.answer_mirrored(request, Node, NODES, name)
 
 
 class WorkloadManifest(_Manifest):
