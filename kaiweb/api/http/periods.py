@@ -35,12 +35,18 @@ def range_of(request: Request) -> Range:
     """Return the range of `from`, `to` and `step`; by default the last seven days in fitting steps."""
     now = timezone.now()
     end = min(moment(request, "to") or now, now)
+    start = start_before(request, end, DEFAULT_LENGTH)
+    return Range.of(start, end, now, max_points=MAX_POINTS, step=_step(request))
+
+
+def start_before(request: Request, end: datetime, length: timedelta) -> datetime:
+    """Return the time `from`, by default so long before the end."""
     start = moment(request, "from")
     if start is None:
-        start = end - DEFAULT_LENGTH
-    elif start >= end:
+        return end - length
+    if start >= end:
         raise bad_parameter("from", "expected a time before `to` and before now", str(start))
-    return Range.of(start, end, now, max_points=MAX_POINTS, step=_step(request))
+    return start
 
 
 def _step(request: Request) -> int:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from binder.models import BindRequest
 from kaiweb.api.base import Shows, View, caller_visibility, filtered, row_with_number, words
-from kaiweb.api.errors import Problem, bad_parameter
+from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import scheduling as schema
 from kaiweb.items.amounts import rounded, timestamp
@@ -134,14 +134,15 @@ class EvictionMatrix(View):
         items = [
             {
                 "queue": row["queue"],
-                "evictorQueue": evictor if visibility.shows(evictor) else "",
+                "evictorQueue": row["evictor_queue"]
+                if visibility.shows(row["evictor_queue"])
+                else "",
                 "rule": row["rule"],
                 "evictions": row["evictions"],
                 "pods": row["all_pods"],
                 "gpu": rounded(row["gpus"]),
             }
             for row in rows
-            for evictor in (row["evictor_queue"],)
         ]
         return Response({"start": timestamp(start), "end": timestamp(end), "items": items})
 
@@ -149,12 +150,7 @@ class EvictionMatrix(View):
 def _period(request: Request) -> tuple[datetime, datetime]:
     """Return the span of `from` and `to`; by default the last day."""
     end = periods.moment(request, "to") or timezone.now()
-    start = periods.moment(request, "from")
-    if start is None:
-        return end - timedelta(days=1), end
-    if start >= end:
-        raise bad_parameter("from", "expected a time before `to` and before now", str(start))
-    return start, end
+    return periods.start_before(request, end, timedelta(days=1)), end
 
 
 class BindRequests(View):
