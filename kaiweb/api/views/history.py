@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
@@ -35,13 +35,14 @@ def as_tables(answer: Any) -> dict[Any, Any]:
     return {JSON: answer, CSV: OpenApiTypes.STR, PARQUET: OpenApiTypes.BINARY}
 
 
-def seen_queue(request: Request, tree: hierarchy.Tree, name: str) -> str:
-    """Return the name of a queue whose use the caller may see, or refuse."""
-    if name not in tree or not caller_visibility(request).shows(name):
-        raise Problem("not-found", f"queue '{shown(name)}' does not exist")
-    if not use_visibility_of(caller(request), lambda: tree).shows(name):
-        raise Problem("forbidden", f"you may not see the use of queue '{name}'")
-    return name
+def refuse_hidden_use(request: Request, tree: hierarchy.Tree, names: Iterable[str]) -> None:
+    """Refuse if the caller may not see the use of one of these queues."""
+    use = use_visibility_of(caller(request), lambda: tree)
+    for name in names:
+        if name not in tree or not caller_visibility(request).shows(name):
+            raise Problem("not-found", f"queue '{shown(name)}' does not exist")
+        if not use.shows(name):
+            raise Problem("forbidden", f"you may not see the use of queue '{name}'")
 
 
 def counted_queues(request: Request, tree: hierarchy.Tree) -> Collection[str] | None:
@@ -49,8 +50,8 @@ def counted_queues(request: Request, tree: hierarchy.Tree) -> Collection[str] | 
     names = words(request, "queue")
     if not names:
         return use_visibility_of(caller(request), lambda: tree).queues
-    roots = [seen_queue(request, tree, name) for name in names]
-    return set().union(*(hierarchy.subtree(tree, root) for root in roots))
+    refuse_hidden_use(request, tree, names)
+    return set().union(*(hierarchy.subtree(tree, root) for root in names))
 
 
 class QueuesHistory(View):
@@ -70,7 +71,8 @@ class QueuesHistory(View):
         """Return average GPUs of the queues in each step, and quota and limit at its end."""
         kind = tables.wanted_table(request)
         tree = selectors.tree()
-        names = [seen_queue(request, tree, name) for name in dict.fromkeys(words(request, "queue"))]
+        names = list(dict.fromkeys(words(request, "queue")))
+        refuse_hidden_use(request, tree, names)
         if not 1 <= len(names) <= MAX_QUEUES:
             raise bad_parameter("queue", f"expected 1 to {MAX_QUEUES} queues", str(len(names)))
         fields = words(request, "fields") or list(series.FIELDS)
@@ -114,7 +116,7 @@ class QueueHistory(View):
     def get(self, request: Request, name: str) -> Response:
         """Return the series of the queue, and its waiting times and evictions by day (UTC)."""
         tree = selectors.tree()
-        seen_queue(request, tree, name)
+        refuse_hidden_use(request, tree, [name])
         span = periods.range_of(request)
         return Response({**series.queue_series([name], span), "days": _days(name, span, tree)})
 

@@ -15,7 +15,7 @@ from kaiweb.api.base import Shows, View
 from kaiweb.api.errors import bad_parameter
 from kaiweb.api.http import cursors, pagination, parameters, periods, tables
 from kaiweb.api.schema import usage as schema
-from kaiweb.api.views.history import as_tables, counted_queues, seen_queue
+from kaiweb.api.views.history import as_tables, counted_queues, refuse_hidden_use
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.usage.ranges import Range, covered_seconds
 from kaiweb.usage.totals import By, capacity, usage_items
@@ -64,7 +64,7 @@ class QueueUsage(View):
     def get(self, request: Request, name: str) -> Response:
         """Return which users used how much of the queue."""
         tree = selectors.tree()
-        seen_queue(request, tree, name)
+        refuse_hidden_use(request, tree, [name])
         return _report(request, By.OWNER, tree, hierarchy.subtree(tree, name))
 
 
