@@ -96,7 +96,7 @@ def _check_visible(request: Request, shows: Shows, address: Mapping[str, Any]) -
         raise Problem("forbidden", "this is not shown to callers who see only some queues")
     if shows is Shows.QUEUE:
         name = address.get("name") or address["root"]
-        if is_hidden(request, name):
+        if _is_hidden(request, name):
             raise UnknownQueueError(name)
     elif shows is Shows.WORKLOAD:
         key = f"{address['namespace']}/{address['name']}"
@@ -105,7 +105,7 @@ def _check_visible(request: Request, shows: Shows, address: Mapping[str, Any]) -
             raise Problem("not-found", f"workload '{key}' does not exist")
 
 
-def is_hidden(request: Request, queue: str) -> bool:
+def _is_hidden(request: Request, queue: str) -> bool:
     """Return whether there is a queue of this name that the caller may not see."""
     return not caller_visibility(request).shows(queue) and Queue.objects.filter(name=queue).exists()
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.dateparse import parse_datetime
 
 from kaiweb.api.errors import Problem
-from kaiweb.items.visibility import EVERYTHING, Visibility
+from kaiweb.items.visibility import Visibility
 from queues.access.rights import READ, SCOPES
 from queues.models import Queue
 from queues.tree.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
@@ -30,9 +30,7 @@ class TokenRequest:
     expires_at: datetime | None
 
 
-def read_token_request(
-    data: object, now: datetime, visibility: Visibility = EVERYTHING
-) -> TokenRequest:
+def read_token_request(data: object, now: datetime, visibility: Visibility) -> TokenRequest:
     """Return the request; its subtree must be a queue that the caller may see.
 
     Raises

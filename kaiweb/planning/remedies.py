@@ -8,7 +8,7 @@ from typing import Any
 
 from kaiweb.items.amounts import rounded
 from kaiweb.items.explanation import newest_reasons
-from kaiweb.items.visibility import EVERYTHING, Visibility
+from kaiweb.items.visibility import Visibility
 from kaiweb.models import Simulation, SimulationState
 from kube.keys import NVIDIA_GPU
 from kube.values.quantity import parse_quantity
@@ -126,7 +126,7 @@ def _another_node(row: PodGroup) -> Iterator[Candidate]:
 def verified(
     row: PodGroup,
     run: Callable[[Mapping[str, Any]], Simulation],
-    visibility: Visibility = EVERYTHING,
+    visibility: Visibility,
 ) -> Sequence[dict[str, Any]]:
     """Return the candidates with which the workload starts in a simulation, and does not without.
 

@@ -23,7 +23,7 @@ from kaiweb.api.schema import simulations as schema
 from kaiweb.api.visible_changes import visible_changes
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.masks import masked_answer
-from kaiweb.items.visibility import EVERYTHING, Visibility
+from kaiweb.items.visibility import Visibility
 from kaiweb.models import Simulation
 from kaiweb.planning import simulations
 from kaiweb.planning.hidden_names import refuse_hidden_names
@@ -181,7 +181,7 @@ def _wait_s(request: Request) -> int:
     return min(MAX_WAIT_S, int(match[1])) if match else 0
 
 
-def simulation_item(row: Simulation, visibility: Visibility = EVERYTHING) -> dict[str, Any]:
+def simulation_item(row: Simulation, visibility: Visibility) -> dict[str, Any]:
     """Return a simulation with its question, and its answer as the caller may see it."""
     answer = masked_answer(row.answer, visibility) or None
     return {**_summary(row), "question": row.question, "answer": answer}
