@@ -112,9 +112,8 @@ def read_missed(topic: Topic, epoch: str, seq: int) -> tuple[Batch, Callable[[It
     if epoch != live.epoch():
         return Reset.EPOCH
     if topic.visibility.is_partial:
-        return (
-            Reset.RIGHTS
-        )  # which keys the client held is not known, and the names of others must not be told
+        # Which keys the client held is not known, and the names of others must not be told.
+        return Reset.RIGHTS
     if not live.reaches_back_to(seq):
         return Reset.GAP
     changes: list[LogEntry] = []
