@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.workloads import pod_state
+from kube.objects.pod import FINISHED_PHASES
 from queues.models import Node, Pod, PodGroup
 from scheduler.models import RestingNode
 
 MIB = 1 << 20
-FINISHED = ("Succeeded", "Failed")
 
 
 def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -26,7 +26,9 @@ def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
 def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict[str, Any]]:
     """Return the items of these rows."""
     pods: dict[str, list[Pod]] = defaultdict(list)
-    with_devices = Pod.objects.exclude(node="").exclude(phase__in=FINISHED).exclude(devices=[])
+    with_devices = (
+        Pod.objects.exclude(node="").exclude(phase__in=FINISHED_PHASES).exclude(devices=[])
+    )
     if not is_everything:
         with_devices = with_devices.filter(node__in=[node.name for node in nodes])
     for pod in with_devices.order_by("created_at", "key"):
@@ -39,7 +41,7 @@ def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict
 
 def pods_of(node: str) -> list[dict[str, Any]]:
     """Return the pods on a node that have not finished, those with most GPUs first."""
-    pods = list(Pod.objects.filter(node=node).exclude(phase__in=FINISHED))
+    pods = list(Pod.objects.filter(node=node).exclude(phase__in=FINISHED_PHASES))
     groups = PodGroup.objects.in_bulk({pod.group for pod in pods if pod.group})
     pods.sort(key=lambda pod: (-pod.gpu, pod.key))
     return [_pod(pod, groups.get(pod.group)) for pod in pods]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kaiweb.items.amounts import rounded
+from kube.objects.pod import FINISHED_PHASES
 from kube.objects.topology import Topology
 from queues.models import Node, Pod, PodGroup
 
-FINISHED = ("Succeeded", "Failed")
 #: How many workloads are listed, those with most GPUs first.
 LISTED_WORKLOADS = 200
 
@@ -77,7 +77,7 @@ def _workloads(
     path_of: dict[str, tuple[str, ...]],
 ) -> Iterator[tuple[PodGroup, Sequence[tuple[str, ...]]]]:
     """Return the workloads with GPUs on nodes of the topology, largest first, with the paths of their nodes."""
-    pods = Pod.objects.exclude(node="").exclude(phase__in=FINISHED).filter(gpu__gt=0)
+    pods = Pod.objects.exclude(node="").exclude(phase__in=FINISHED_PHASES).filter(gpu__gt=0)
     nodes_of: dict[str, set[str]] = defaultdict(set)
     for group, node in pods.exclude(group="").values_list("group", "node"):
         if node in path_of:

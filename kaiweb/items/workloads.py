@@ -13,6 +13,7 @@ from django.utils import timezone
 from binder.models import BindRequest
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.explanation import explain
+from kube.objects.pod import FINISHED_PHASES
 from kube.objects.podgroup import NON_PREEMPTIBLE, SEMI_PREEMPTIBLE
 from kube.values.times import time_or_none
 from queues.mirror.lone_pods import pod_of
@@ -22,7 +23,6 @@ from queues.workloads.holds import Hold
 
 # Without `preemptibility`, pod groups of a lower priority are preemptible.
 PREEMPTIBLE_BELOW = 100
-FINISHED = ("Succeeded", "Failed")
 
 
 def workload_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ def failed_binds(row: Pod, reset_at: datetime | None) -> dict[str, Any] | None:
 
 def pod_state(row: Pod, *, is_binding: bool) -> str:
     """Return pending, gated, binding, running, terminating, succeeded or failed."""
-    if row.phase in FINISHED:
+    if row.phase in FINISHED_PHASES:
         return row.phase.lower()
     if row.is_deleting:
         return "terminating"

@@ -17,6 +17,7 @@ from kaiweb.items.workloads import is_preemptible
 from kaiweb.planning.plan import Plan
 from kube.errors import KubeError
 from kube.gateway import Gateway
+from kube.objects.pod import FINISHED_PHASES
 from kube.objects.podgroup import SEMI_PREEMPTIBLE
 from queues import selectors
 from queues.editing.workload_writes import annotate
@@ -144,7 +145,7 @@ def _held_by(keys: Sequence[str]) -> dict[str, Amounts]:
     """Return workload -> what its pods on nodes hold, in the units of a queue's object."""
     on_nodes = Pod.objects.filter(~Q(node=""), group__in=keys)
     sums = (
-        on_nodes.exclude(phase__in=("Succeeded", "Failed"))
+        on_nodes.exclude(phase__in=FINISHED_PHASES)
         .values("group")
         .annotate(sum_gpu=Sum("gpu"), sum_cpu=Sum("cpu"), sum_memory=Sum("memory"))
         .order_by()

@@ -18,6 +18,7 @@ from django.db.models import Max, Q, Sum
 from kaiweb.items.cluster import mirror_time
 from kaiweb.usage.models import Clock, ModelUse, OwnerUse, QueueBounds, QueueUse, Span
 from kaiweb.usage.tiers import RAW
+from kube.objects.pod import FINISHED_PHASES
 from queues.models import UNLIMITED, Node, Pod, PodGroup, Queue, WorkloadState
 from queues.tree import hierarchy
 from queues.tree.shape import QueueShape
@@ -27,7 +28,6 @@ from scheduler.models import QueueShare
 MISSED_SAMPLES = 2
 MAX_MIRROR_AGE = timedelta(seconds=30)
 ENDED = (WorkloadState.FINISHED, WorkloadState.FAILED)
-FINISHED_PODS = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ def _models_of_groups() -> dict[str, dict[str, float]]:
     """Return for each pod group how its bound pods are spread over GPU models; only the proportions matter."""
     model_of_node = dict(Node.objects.order_by().values_list("name", "model"))
     pods = Pod.objects.exclude(node="").exclude(group="").exclude(gpu_kind="none")
-    running = pods.exclude(phase__in=FINISHED_PODS).order_by()
+    running = pods.exclude(phase__in=FINISHED_PHASES).order_by()
     spread: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for group, node, gpu in running.values_list("group", "node", "gpu"):
         # A pod that asks for GPU memory has no count of devices.

@@ -11,6 +11,8 @@ from kube.keys import POD_GROUP
 from kube.objects.meta import Condition, KubeObject, KubeStruct, LabelSelector, ObjectMeta
 
 Quantity = str | int | float
+#: Of pods that hold nothing any more.
+FINISHED_PHASES = ("Succeeded", "Failed")
 
 
 class ResourceRequirements(KubeStruct, frozen=True, kw_only=True):
@@ -245,7 +247,7 @@ class Pod(KubeObject, frozen=True, kw_only=True):
 
     @property
     def is_finished(self) -> bool:
-        return self.status.phase in ("Succeeded", "Failed")
+        return self.status.phase in FINISHED_PHASES
 
     @property
     def pod_group_key(self) -> str:

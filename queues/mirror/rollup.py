@@ -14,6 +14,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from kube.objects.pod import FINISHED_PHASES
 from queues import live
 from queues.mirror import bulk
 from queues.models import Node, Pod, PodGroup, PriorityClass, Queue, WorkloadState
@@ -30,7 +31,6 @@ GROUP_SUMS = (
     "reason_since", "position",
 )  # fmt: skip
 NODE_SUMS = ("used_gpu", "used_cpu", "used_memory", "pods")
-FINISHED = ("Succeeded", "Failed")
 WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
 
 
@@ -137,7 +137,7 @@ def _roll_up_groups(keys: set[str], tree: TreeView, sources: ReasonSources) -> s
 
 def _sum_group(group: PodGroup, pods: list[Pod], classes: list[PriorityClass]) -> list[Pod]:
     """Set the sums over the pods; return those that wait for a node."""
-    alive = [pod for pod in pods if pod.phase not in FINISHED]
+    alive = [pod for pod in pods if pod.phase not in FINISHED_PHASES]
     bound = [pod for pod in alive if pod.node]
     waiting = [pod for pod in alive if not pod.node]
     phases = Counter(pod.phase for pod in pods)
@@ -231,7 +231,7 @@ def _roll_up_nodes(names: set[str]) -> None:
         return
     nodes = Node.objects.in_bulk(names)
     pods: dict[str, list[Pod]] = defaultdict(list)
-    pods_on_nodes = Pod.objects.filter(node__in=nodes).exclude(phase__in=FINISHED)
+    pods_on_nodes = Pod.objects.filter(node__in=nodes).exclude(phase__in=FINISHED_PHASES)
     for pod in pods_on_nodes.order_by("created_at", "key"):
         pods[pod.node].append(pod)
     changed: list[Node] = []
