@@ -12,8 +12,8 @@ from queues.tree.amounts import Usage
 from queues.tree.options import NO_OPTIONS, QueueOptions, read_options
 from queues.tree.shape import RESOURCES, BoundAmounts, QueueShape
 
-# From the units of the rows (bytes, millicores) to those of the custom resource.
 USE_KINDS = ("allocated", "non_preemptible")
+# From the units of the rows (bytes, millicores) to those of the custom resource.
 USE_FACTORS = {"gpu": 1.0, "cpu": 1.0, "memory": 1e-6}
 
 
@@ -24,7 +24,7 @@ def tree() -> dict[str, QueueShape]:
     """
     rows = Queue.objects.order_by("name").values_list("name", "parent", "options")
     return {
-        name: QueueShape(name=name, parent=parent, options=_options(options))
+        name: QueueShape(name=name, parent=parent, options=options_of(options))
         for name, parent, options in rows
     }
 
@@ -41,11 +41,12 @@ def shape_of(row: Queue) -> QueueShape:
         quota=_amounts(row, "quota"),
         limit=_amounts(row, "limit"),
         weight=_amounts(row, "weight"),
-        options=_options(row.options),
+        options=options_of(row.options),
     )
 
 
-def _options(annotations: Mapping[str, Any]) -> QueueOptions:
+def options_of(annotations: Mapping[str, Any]) -> QueueOptions:
+    """Return the options in the column `options` of a row."""
     return read_options(annotations)[0] if annotations else NO_OPTIONS
 
 

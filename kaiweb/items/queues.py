@@ -11,9 +11,10 @@ from django.db.models import Count
 
 from kaiweb.items.amounts import CPU, GPU, MEMORY, amounts, bounds, rounded, timestamp
 from kaiweb.items.model_use import model_use
+from kube.keys import GPU_MODELS
 from queues.editing.tags import tag_of_row
 from queues.models import PodGroup, Queue, WorkloadState
-from queues.selectors import shape_of, tree
+from queues.selectors import options_of, shape_of, tree
 from queues.tree import hierarchy
 from queues.tree.options import rest_models
 from queues.tree.shape import QueueShape
@@ -60,13 +61,13 @@ def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the items of these queues, or of all, in the order of their names."""
     rows = Queue.objects.all() if names is None else Queue.objects.filter(name__in=names)
     queues = list(rows.order_by("name"))
-    relations = _read_relations([row.name for row in queues])
+    relations = _read_relations(queues)
     return [_item(row, relations) for row in queues]
 
 
 def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
     """Return the items of these rows, in their order; the mirror need not contain the rows yet."""
-    relations = _read_relations([row.name for row in rows])
+    relations = _read_relations(rows)
     shapes = {**relations.shapes, **{row.name: shape_of(row) for row in rows}}
     relations.shapes = shapes
     return [_item(row, relations) for row in rows]
@@ -77,8 +78,10 @@ def bare_item(row: Queue) -> dict[str, Any]:
     return _item(row, _Relations(shapes={row.name: shape_of(row)}, children={}))
 
 
-def _read_relations(names: Sequence[str]) -> _Relations:
+def _read_relations(rows: Sequence[Queue]) -> _Relations:
     """Read what the items of these queues need."""
+    names = [row.name for row in rows]
+    bounds_models = any(GPU_MODELS in row.options for row in rows)
     shapes = tree()
     children: dict[str, list[str]] = defaultdict(list)
     for shape in shapes.values():
@@ -88,7 +91,7 @@ def _read_relations(names: Sequence[str]) -> _Relations:
         children=children,
         counts=_subtree_counts(shapes, children, names),
         shares=_shares(names),
-        model_use=model_use(shapes),
+        model_use=model_use(shapes) if bounds_models else {},
     )
 
 
@@ -144,7 +147,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
     share = relations.shares.get(row.name)
     problem = hierarchy.problem_of(relations.shapes, row.name)
     children = sorted(relations.children.get(row.name, []))
-    options, held = shape_of(row).options, relations.model_use.get(row.name, {})
+    options, held = options_of(row.options), relations.model_use.get(row.name, {})
     return {
         "name": row.name,
         "displayName": row.display_name,
