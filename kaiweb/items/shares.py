@@ -7,7 +7,7 @@ and divides each node pool by itself; what that changes is the last step, so the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from math import inf
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from django.db.models import Q
 
-from kaiweb.items.amounts import CPU, GPU, MEMORY, UNLIMITED_WORD, rounded
+from kaiweb.items.amounts import CPU, GPU, MEMORY, rounded
 from kaiweb.items.queues import items_of
 from queues.models import Node, Queue
+from queues.tree.unlimited import UNLIMITED_WORD
 from scheduler.core.arrays import Floats
 from scheduler.core.fairshare.division import DivisionInput, settle
 from scheduler.load.queues import DEFAULT_PRIORITY
@@ -38,7 +39,7 @@ def share_item(name: str) -> dict[str, Any] | None:
     queue = by_name[name]
     parent = by_name.get(queue["parent"] or "")
     siblings = [item for item in by_name.values() if item["parent"] == queue["parent"]]
-    family = _Family(siblings, _pools(parent))
+    family = _family(siblings, _pools(parent))
     return {
         "queue": name,
         "parent": queue["parent"],
@@ -63,40 +64,54 @@ def _pools(parent: Item | None) -> dict[str, float]:
     return totals
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Family:
-    """The queues with one parent, and what they divide."""
+    """The queues with one parent, what they divide, and how.
+
+    Attributes
+    ----------
+    inputs : of the division, with the requests that the queues have now
+    shares : what the division gives, shape (resources, queues)
+    """
 
     siblings: Sequence[Item]
     pools: Mapping[str, float]
-
-    def inputs(self, request: Floats) -> DivisionInput:
-        """Return the input of the division with these requests, shape (resources, queues)."""
-        ages = sorted((datetime.fromisoformat(q["createdAt"]), q["name"]) for q in self.siblings)
-        rank = {name: at for at, (_, name) in enumerate(ages)}
-        return DivisionInput(
-            quota=self.column("quota"),
-            limit=self.column("limit"),
-            weight=self.column("weight"),
-            request=request,
-            usage=np.zeros_like(request),
-            priority=np.array([_priority(q) for q in self.siblings], dtype=np.int64),
-            seniority=np.array([rank[q["name"]] for q in self.siblings], dtype=np.int64),
-        )
-
-    def column(self, part: str) -> Floats:
-        return np.array([[_bound(q[part].get(name)) for q in self.siblings] for name in RESOURCES])
-
-    def requests(self) -> Floats:
-        return np.array(
-            [[float(q["requested"][name]) for q in self.siblings] for name in RESOURCES]
-        )
+    inputs: DivisionInput
+    shares: Floats
 
     def divide(self, request: Floats) -> Floats:
-        """Return the shares, shape (resources, queues)."""
-        pools = np.array([[self.pools[name]] for name in RESOURCES])
-        family = np.zeros(len(self.siblings), dtype=np.int64)
-        return settle(pools, family, self.inputs(request), 0.0)[0]
+        """Return what the division would give for other requests."""
+        return _divide(self.pools, replace(self.inputs, request=request))
+
+
+def _family(siblings: Sequence[Item], pools: Mapping[str, float]) -> _Family:
+    inputs = _inputs(siblings)
+    return _Family(siblings, pools, inputs, _divide(pools, inputs))
+
+
+def _inputs(siblings: Sequence[Item]) -> DivisionInput:
+    ages = sorted((datetime.fromisoformat(queue["createdAt"]), queue["name"]) for queue in siblings)
+    rank = {name: at for at, (_, name) in enumerate(ages)}
+    request = _column(siblings, "requested")
+    return DivisionInput(
+        quota=_column(siblings, "quota"),
+        limit=_column(siblings, "limit"),
+        weight=_column(siblings, "weight"),
+        request=request,
+        usage=np.zeros_like(request),
+        priority=np.array([_priority(queue) for queue in siblings], dtype=np.int64),
+        seniority=np.array([rank[queue["name"]] for queue in siblings], dtype=np.int64),
+    )
+
+
+def _column(siblings: Sequence[Item], part: str) -> Floats:
+    """Return one part of the items, shape (resources, queues)."""
+    return np.array([[_bound(queue[part].get(name)) for queue in siblings] for name in RESOURCES])
+
+
+def _divide(pools: Mapping[str, float], inputs: DivisionInput) -> Floats:
+    family = np.zeros(len(inputs.priority), dtype=np.int64)
+    return settle(np.array([[pools[name]] for name in RESOURCES]), family, inputs, 0.0)[0]
 
 
 def _bound(value: Any) -> float:
@@ -113,12 +128,11 @@ def _resource(family: _Family, row: int, at: int) -> dict[str, Any]:
     """Return the division of one resource as seen by the queue at a position."""
     resource = RESOURCES[row]
     queue = family.siblings[at]
-    request = family.requests()
-    wanting = request.copy()
+    wanting = family.inputs.request.copy()
     wanting[row, at] = inf
     share = (queue["share"] or {}).get(resource)
-    computed = float(family.divide(request)[row, at])
-    steps = _steps(family, request, row, at, computed)
+    computed = float(family.shares[row, at])
+    steps = _steps(family, row, at)
     if share is not None and abs(share - computed) >= TINY:
         steps.append({"kind": "other", "amount": rounded(share - computed)})
     return {
@@ -140,14 +154,12 @@ def _resource(family: _Family, row: int, at: int) -> dict[str, Any]:
     }
 
 
-def _steps(
-    family: _Family, request: Floats, row: int, at: int, computed: float
-) -> list[dict[str, Any]]:
+def _steps(family: _Family, row: int, at: int) -> list[dict[str, Any]]:
     """Return quota, the part by weight, what demand or limit cut off, and the rest, which add up to the share."""
     pool = family.pools[RESOURCES[row]]
-    inputs = family.inputs(request)
-    limit = inputs.limit[row]
-    capped_request = np.minimum(limit, request[row])
+    inputs = family.inputs
+    limit, request = inputs.limit[row], inputs.request[row]
+    capped_request = np.minimum(limit, request)
     quotas = np.minimum(
         np.where(np.isinf(inputs.quota[row]), pool, inputs.quota[row]), capped_request
     )
@@ -157,25 +169,25 @@ def _steps(
     received = 0.0
     if missing > TINY and weight[at] > 0:
         peers = (inputs.priority == inputs.priority[at]) & (capped_request - quotas > TINY)
-        offer = _rest_for(family, request, row, at) * float(weight[at] / weight[peers].sum())
+        offer = _rest_for(family, row, at) * float(weight[at] / weight[peers].sum())
         received = min(offer, missing)
         steps.append({"kind": "weight", "amount": rounded(offer)})
         if offer - missing > TINY:
-            kind = "limit" if limit[at] < request[row, at] else "demand"
+            kind = "limit" if limit[at] < request[at] else "demand"
             steps.append({"kind": kind, "amount": rounded(missing - offer)})
-    rest = computed - float(quotas[at]) - received
+    rest = float(family.shares[row, at] - quotas[at]) - received
     if abs(rest) >= TINY:
         steps.append({"kind": "rest", "amount": rounded(rest)})
     return steps
 
 
-def _rest_for(family: _Family, request: Floats, row: int, at: int) -> float:
+def _rest_for(family: _Family, row: int, at: int) -> float:
     """Return what is left for the queues of the same priority, after all quotas and higher priorities."""
-    inputs = family.inputs(request)
-    quota = inputs.quota[row]
+    inputs = family.inputs
+    quota, request = inputs.quota[row], inputs.request[row]
     pool = family.pools[RESOURCES[row]]
-    quotas = np.minimum(np.where(np.isinf(quota), pool, quota), request[row])
+    quotas = np.minimum(np.where(np.isinf(quota), pool, quota), request)
     not_higher = inputs.priority <= inputs.priority[at]
-    higher_only = request.copy()
-    higher_only[row] = np.where(not_higher, quotas, request[row])
+    higher_only = inputs.request.copy()
+    higher_only[row] = np.where(not_higher, quotas, request)
     return max(0.0, pool - float(family.divide(higher_only)[row].sum()))
