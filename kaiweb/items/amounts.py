@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from kube.values.times import format_milli_time
-from queues.tree.shape import UNLIMITED
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 GPU, CPU, MEMORY = "gpu", "cpuMilli", "memoryBytes"
 # resource of the custom resource -> (name here, factor)
@@ -19,7 +19,6 @@ UNITS: Mapping[str, tuple[str, int]] = {
     "cpu": (CPU, 1),
     "memory": (MEMORY, 1_000_000),
 }
-UNLIMITED_WORD = "unlimited"
 DECIMAL_PLACES = 3
 
 Number = int | float

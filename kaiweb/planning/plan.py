@@ -13,7 +13,7 @@ from typing import Any
 
 from kube.values.pointers import key_of_part
 from queues.editing import edits
-from queues.editing.edits import UNLIMITED_WORD, Difference
+from queues.editing.edits import Difference
 from queues.editing.judging import BORDER_CODES
 from queues.editing.option_edits import OPTION_FIELDS, option_path
 from queues.tree import hierarchy
@@ -27,6 +27,7 @@ from queues.tree.shape import (
     Severity,
     read_queue,
 )
+from queues.tree.unlimited import UNLIMITED_WORD
 from scheduler.tools.simulate.what_if.edited import EditedQueues
 from scheduler.tools.simulate.what_if.question import QueueEdit
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from kaiweb.items.amounts import UNLIMITED_WORD, Number, rounded, timestamp
+from kaiweb.items.amounts import Number, rounded, timestamp
 from kaiweb.usage.models import ModelUse, OwnerUse, QueueBounds, QueueUse
 from kaiweb.usage.ranges import Range, covered_seconds, rows_in, sums_by
-from queues.models import UNLIMITED
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 AVERAGES = ("allocated", "waiting", "share")
 BOUNDS = ("quota", "limit")

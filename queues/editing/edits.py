@@ -33,11 +33,11 @@ from queues.tree.shape import (
     is_clean,
     shown,
 )
+from queues.tree.unlimited import UNLIMITED_WORD
 
 MEGABYTE = 1_000_000
 # Base units (REST) in one unit of the custom resource.
 BASE_UNITS = {"gpu": 1, "cpu": 1, "memory": MEGABYTE}
-UNLIMITED_WORD = "unlimited"
 # REST name -> name in the spec of the custom resource
 TEXT_FIELDS = {
     "displayName": "displayName",

@@ -17,13 +17,14 @@ from queues.tree.options import (
     rest_models,
 )
 
-#: Names of the options in REST.
-OPTION_FIELDS = tuple(REST_NAMES.values())
+#: Name of the option in REST -> annotation.
+ANNOTATIONS = {name: key for key, name in REST_NAMES.items()}
+OPTION_FIELDS = tuple(ANNOTATIONS)
 
 
 def set_option(body: dict[str, Any], field: str, value: object) -> Iterator[Finding]:
     """Set an option of a Queue body, null removes it; yield what is wrong with the value."""
-    key = next(key for key, name in REST_NAMES.items() if name == field)
+    key = ANNOTATIONS[field]
     text, faults = _annotation(key, value)
     yield from faults
     annotations = body.setdefault("metadata", {}).setdefault("annotations", {})
@@ -85,5 +86,4 @@ def without_options(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def option_path(field: str) -> list[str]:
     """Return where the managed fields of an object record who owns an option."""
-    key = next(key for key, name in REST_NAMES.items() if name == field)
-    return ["f:metadata", "f:annotations", f"f:{key}"]
+    return ["f:metadata", "f:annotations", f"f:{ANNOTATIONS[field]}"]

@@ -11,12 +11,12 @@ from queues.tree.shape import (
     QUOTA,
     RESOURCES,
     REST_NAMES,
-    UNLIMITED,
     WEIGHT,
     Finding,
     QueueShape,
     Severity,
 )
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 DEFAULT_PRIORITY = 100
 # Sums of decimals are inexact: differences below half a thousandth of a GPU are ignored.
@@ -45,7 +45,7 @@ def own_amounts(shape: QueueShape, usage: Usage, *, checks_places: bool) -> Iter
             yield _amount_warning(
                 LIMIT, resource, "limit-unset", "is unset, so nothing of it may be used", None
             )
-        if quota and limit is not None and _exceeds(quota, limit):
+        if quota and limit is not None and exceeds(quota, limit):
             yield _amount_warning(
                 QUOTA, resource, "quota-over-limit", f"is over the limit {limit:g}; the limit wins",
                 quota, limit,
@@ -91,7 +91,7 @@ def among_relatives(
         if parent is not None and parent.name != shape.name:
             yield from _sum_against(parent, [shape, *siblings], resource, "/quota")
             limit, above = shape.limit[resource], parent.limit[resource]
-            if limit is not None and above is not None and _exceeds(limit, above):
+            if limit is not None and above is not None and exceeds(limit, above):
                 yield _amount_warning(
                     LIMIT, resource, "limit-over-parent",
                     f"is over the limit {above:g} of the parent '{parent.name}'", limit, above,
@@ -128,14 +128,14 @@ def _sum_against(
         return
     if not total and not is_unlimited:
         return
-    text = "unlimited" if is_unlimited else f"{total:g}"
+    text = UNLIMITED_WORD if is_unlimited else f"{total:g}"
     yield Finding(
         pointer=f"{pointer}/{REST_NAMES[resource]}",
         code="children-over-parent",
         message=f"total children {resource} quota ({text}) exceeds parent queue {parent.name}"
         f" {resource} quota ({quota or 0:g}); shares are then not scaled down",
         severity=Severity.WARNING,
-        given="unlimited" if is_unlimited else total,
+        given=UNLIMITED_WORD if is_unlimited else total,
         allowed=quota,
     )
 
@@ -144,7 +144,8 @@ def _priority(shape: QueueShape) -> int:
     return DEFAULT_PRIORITY if shape.priority is None else shape.priority
 
 
-def _exceeds(amount: float, bound: float) -> bool:
+def exceeds(amount: float, bound: float) -> bool:
+    """Return whether an amount is larger than a bound, by more than the error of sums."""
     if bound == UNLIMITED:
         return False
     return amount == UNLIMITED or amount > bound + TOLERANCE
@@ -158,7 +159,7 @@ def _amount_warning(
     amount: float | None,
     allowed: float | None = None,
 ) -> Finding:
-    value = "unlimited" if amount == UNLIMITED else "" if amount is None else f"{amount:g}"
+    value = UNLIMITED_WORD if amount == UNLIMITED else "" if amount is None else f"{amount:g}"
     return Finding(
         pointer=f"/{bound_name}/{REST_NAMES[resource]}",
         code=code,

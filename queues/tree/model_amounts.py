@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from kube.values.pointers import pointer_part
-from queues.tree.amounts import TOLERANCE
+from queues.tree.amounts import TOLERANCE, exceeds
 from queues.tree.findings import Finding, Severity
-from queues.tree.options import UNLIMITED
 from queues.tree.shape import QueueShape
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 
 def model_bounds(after: Mapping[str, QueueShape], shape: QueueShape) -> Iterator[Finding]:
@@ -41,6 +41,8 @@ def model_bounds(after: Mapping[str, QueueShape], shape: QueueShape) -> Iterator
 
 def _children_over(after: Mapping[str, QueueShape], parent: QueueShape) -> Iterator[Finding]:
     """Yield a warning for each model of which the children are guaranteed more than their parent."""
+    if not parent.options.gpu_models:
+        return
     children = [
         queue for queue in after.values() if queue.parent == parent.name and queue is not parent
     ]
@@ -61,19 +63,17 @@ def _children_over(after: Mapping[str, QueueShape], parent: QueueShape) -> Itera
 
 
 def _sum_text(quotas: list[float]) -> str:
-    return "unlimited" if UNLIMITED in quotas else f"{sum(quotas):g}"
+    return UNLIMITED_WORD if UNLIMITED in quotas else f"{sum(quotas):g}"
 
 
 def _exceeds(amount: float | None, bound: float | None) -> bool:
-    if amount is None or bound is None or bound == UNLIMITED:
-        return False
-    return amount == UNLIMITED or amount > bound + TOLERANCE
+    return amount is not None and bound is not None and exceeds(amount, bound)
 
 
 def _warning(
     model: str, bound: str, code: str, text: str, amount: float | None, allowed: float | None
 ) -> Finding:
-    shown = "unlimited" if amount == UNLIMITED else f"{amount or 0:g}"
+    shown = UNLIMITED_WORD if amount == UNLIMITED else f"{amount or 0:g}"
     pointer = f"/gpuModels/{pointer_part(model)}/{bound}"
     return _finding(pointer, code, f"{bound} of {model} {shown} {text}", amount, allowed)
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kube.keys import GPU_MODELS, MAX_RUN_TIME, REQUEUE_DELAY, USER_FAIRNESS
 from kube.values.pointers import pointer_part
 from queues.tree.findings import Finding, duration_fault, is_clean, shown
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 #: Annotation -> name of the option in REST.
 REST_NAMES = {
@@ -25,7 +26,6 @@ REST_NAMES = {
 }
 #: Those that are durations, written as Go does.
 DURATIONS = (MAX_RUN_TIME, REQUEUE_DELAY)
-UNLIMITED = -1.0
 MAX_MODELS = 64
 MAX_MODEL_LENGTH = 253
 MAX_AMOUNT = 1e9
@@ -152,44 +152,42 @@ def _bounds(bounds: Mapping[str, Any]) -> ModelBounds:
 
 def _amount(value: object) -> float | None:
     """Return a number of GPUs, -1 for unlimited; None for anything else."""
-    if value == "unlimited" or value == UNLIMITED:
+    if value in (UNLIMITED_WORD, UNLIMITED):
         return UNLIMITED
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) and 0 <= value <= MAX_AMOUNT else None
 
 
-def _model_fault(where: str, given: object, expected: str) -> Finding:
+def _model_fault(where: str, value: object, expected: str) -> Finding:
     pointer = f"/gpuModels{where}"
     return Finding(
         pointer=pointer,
         code="type",
-        message=f"{pointer[1:]}: expected {expected}, got '{shown(given)}'",
-        given=shown(given),
+        message=f"{pointer[1:]}: expected {expected}, got '{shown(value)}'",
+        given=shown(value),
         allowed=expected,
     )
 
 
 def annotation_of_models(models: Mapping[str, ModelBounds]) -> str:
     """Return bounds per GPU model as the annotation writes them."""
-    values = {
-        model: {
-            name: int(amount) if amount.is_integer() else amount
-            for name in BOUNDS
-            if (amount := getattr(bounds, name)) is not None
-        }
-        for model, bounds in sorted(models.items())
-    }
-    return json.dumps(values)
+    return json.dumps(
+        _written(models, lambda amount: int(amount) if amount.is_integer() else amount)
+    )
 
 
 def rest_models(models: Mapping[str, ModelBounds]) -> dict[str, dict[str, Any]]:
     """Return bounds per GPU model as REST writes them; only the bounds that are set."""
+    return _written(models, lambda amount: UNLIMITED_WORD if amount == UNLIMITED else amount)
+
+
+def _written(
+    models: Mapping[str, ModelBounds], write: Callable[[float], float | str]
+) -> dict[str, dict[str, Any]]:
     return {
         model: {
-            name: "unlimited" if amount == UNLIMITED else amount
-            for name in BOUNDS
-            if (amount := getattr(bounds, name)) is not None
+            name: write(amount) for name in BOUNDS if (amount := getattr(bounds, name)) is not None
         }
         for model, bounds in sorted(models.items())
     }

@@ -22,8 +22,8 @@ from queues.tree.findings import duration_fault
 from queues.tree.findings import is_clean as is_clean
 from queues.tree.findings import shown as shown
 from queues.tree.options import NO_OPTIONS, QueueOptions, read_options
+from queues.tree.unlimited import UNLIMITED as UNLIMITED
 
-UNLIMITED = -1.0
 RESOURCES = ("gpu", "cpu", "memory")
 # Names of the three resources in REST, whose amounts are in base units; for pointers and messages.
 REST_NAMES = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
