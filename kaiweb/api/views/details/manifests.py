@@ -27,7 +27,6 @@ from queues.tree.shape import shown
 PODS_WITH_EVENTS = 10
 LISTED_EVENTS = 200
 
-
 ANSWERS = {
     (200, "application/json"): OpenApiTypes.OBJECT,
     (200, "application/yaml"): OpenApiTypes.STR,
