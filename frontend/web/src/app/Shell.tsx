@@ -15,16 +15,23 @@ import { ShortcutHelp } from "./ShortcutHelp.tsx";
 import { UserMenu } from "./UserMenu.tsx";
 import { useShortcuts } from "./useShortcuts.ts";
 
-/** Loaded when it is first opened, because the first paint does not need it. */
+/** Loaded when they are first opened, because the first paint does not need them. */
 const Palette = lazy(async () => ({
   default: (await import("./palette/Palette.tsx")).Palette,
+}));
+const UndoDialog = lazy(async () => ({
+  default: (await import("./UndoDialog.tsx")).UndoDialog,
 }));
 
 export function Shell() {
   const { navFolded, utc, set } = usePreferences();
   showUtc(utc);
   const [isSearching, setSearching] = useState(false);
-  const help = useShortcuts(() => setSearching(true));
+  const [isUndoing, setUndoing] = useState(false);
+  const help = useShortcuts(
+    () => setSearching(true),
+    () => setUndoing(true),
+  );
   const { pathname } = useLocation();
   const isLoading = useNavigation().state === "loading";
   return (
@@ -88,6 +95,11 @@ export function Shell() {
       {isSearching && (
         <Suspense>
           <Palette onClose={() => setSearching(false)} />
+        </Suspense>
+      )}
+      {isUndoing && (
+        <Suspense>
+          <UndoDialog onClose={() => setUndoing(false)} />
         </Suspense>
       )}
       <ShortcutHelp opened={help.opened} onClose={help.close} />

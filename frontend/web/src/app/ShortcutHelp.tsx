@@ -10,6 +10,7 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
   [["g", "n"], PAGES.nodes],
   [["g", "s"], PAGES.scheduler],
   [["g", "c"], PAGES.changes],
+  [["g", "u"], PAGES.usage],
   [["Ctrl", "k"], KEYBOARD.palette],
   [["/"], KEYBOARD.search],
   [["p"], KEYBOARD.pause],
@@ -18,7 +19,10 @@ const KEYS: readonly (readonly [keys: readonly string[], meaning: string])[] = [
   [["Enter"], KEYBOARD.open],
   [["e"], KEYBOARD.edit],
   [["m"], KEYBOARD.moveQueue],
+  [["x"], KEYBOARD.cut],
+  [["v"], KEYBOARD.paste],
   [["F2"], KEYBOARD.inline],
+  [["z"], KEYBOARD.undo],
   [["Esc"], KEYBOARD.close],
 ];
 

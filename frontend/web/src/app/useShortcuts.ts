@@ -17,9 +17,13 @@ const CHORD_MS = 1_200;
 /**
  * Listen to the keyboard shortcuts of all pages; the result shows and hides their list.
  *
- * Single keys are off while typing, and a preference switches them off. Ctrl-K or Cmd-K always calls `onSearch`.
+ * Single keys are off while typing, and a preference switches them off. Ctrl-K or Cmd-K always calls `onSearch`,
+ * `z` outside of dialogs calls `onUndo`.
  */
-export function useShortcuts(onSearch: () => void): {
+export function useShortcuts(
+  onSearch: () => void,
+  onUndo: () => void,
+): {
   opened: boolean;
   open: () => void;
   close: () => void;
@@ -29,6 +33,7 @@ export function useShortcuts(onSearch: () => void): {
   const enabled = usePreferences((state) => state.shortcuts);
   const [opened, setOpened] = useState(false);
   const search = useEffectEvent(onSearch);
+  const undo = useEffectEvent(onUndo);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
@@ -51,6 +56,7 @@ export function useShortcuts(onSearch: () => void): {
       } else if (event.key === "g") chordStartedAt = event.timeStamp;
       else if (event.key === "p") client.setPaused(!client.status.paused);
       else if (event.key === "?") setOpened(true);
+      else if (event.key === "z" && !isInDialog(event.target)) undo();
       else if (event.key === "/") {
         const field = document.querySelector<HTMLInputElement>("[data-page-search]");
         if (field !== null) {
@@ -64,6 +70,10 @@ export function useShortcuts(onSearch: () => void): {
     return () => window.removeEventListener("keydown", onKey, true);
   }, [client, enabled, navigate]);
   return { opened, open: () => setOpened(true), close: () => setOpened(false) };
+}
+
+function isInDialog(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest('[role="dialog"]') !== null;
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "react-router";
+import { create } from "zustand";
 import { applyChange, createChange, previewChange } from "../api/changes.ts";
 import { ApiProblem } from "../api/problem.ts";
 import { UNDO } from "../i18n/changes.ts";
@@ -7,15 +8,34 @@ import type { DraftEdit } from "../model/draft.ts";
 import type { Change } from "../model/rows.ts";
 import { reportDone, reportFailure } from "../ui/reportDone.tsx";
 
+type MakeDraft = () => Promise<Change>;
+
+/** The last write of this tab that can be undone, and what it was. */
+export const useLastWrite = create<{
+  readonly last: { readonly text: string; readonly makeDraft: MakeDraft } | null;
+}>(() => ({ last: null }));
+
+/** Return a function that reports a write with a button that undoes it; the key `z` undoes it as well. */
+export function useReportUndoable(): (title: string, text: string, makeDraft: MakeDraft) => void {
+  const undo = useUndo();
+  return (title, text, makeDraft) => {
+    useLastWrite.setState({ last: { text, makeDraft } });
+    reportDone(title, text, { text: UNDO.button, run: () => void undo(makeDraft) });
+  };
+}
+
 /**
  * Return a function that undoes something by a change set of its own.
  *
  * The change set is previewed first. It is applied at once only if that evicts nothing; else its page is opened for review.
  */
-export function useUndo(): (makeDraft: () => Promise<Change>) => Promise<void> {
+export function useUndo(): (makeDraft: MakeDraft) => Promise<void> {
   const navigate = useNavigate();
   const queries = useQueryClient();
   return async (makeDraft) => {
+    if (useLastWrite.getState().last?.makeDraft === makeDraft) {
+      useLastWrite.setState({ last: null });
+    }
     let draft: Change | null = null;
     try {
       draft = await makeDraft();

@@ -157,6 +157,9 @@ export const KEYBOARD = {
   open: "Open the focused item",
   edit: "Edit the focused queue",
   moveQueue: "Move the focused queue",
+  cut: "Cut the focused queue",
+  paste: "Move the cut queue below the focused one",
+  undo: "Undo the last change",
   inline: "Edit the cells of the focused queue",
   close: "Close",
 } as const;

@@ -140,6 +140,14 @@ export const UNDO = {
   review: "Review the undo",
   reviewText: "It would evict workloads, or cannot be made as it is. Nothing has been written yet.",
   failed: "The undo failed",
+  ask: "Undo the last change?",
+  asked: (title: string, age: string) => `“${title}”, applied ${age} ago.`,
+  how: "Its effect is previewed first. If it evicts nothing, it is applied at once; else you review it before anything is written.",
+  keep: "Keep it",
+  nothingTitle: "Nothing to undo",
+  nothing:
+    "You have applied no change that can be undone. The page {link} lists the changes of everybody.",
+  stale: "The data shown is out of date. Undo is possible as soon as it is current again.",
 } as const;
 
 export const STEP_STATES: Record<ChangeStep["state"], string> = {

@@ -41,6 +41,14 @@ export const VIEWS = {
   fairness: "Fairness",
 } as const;
 
+/** A queue that was cut in the tree, to be pasted below another one. */
+export const CUT = {
+  taken: (queue: string) =>
+    `${queue} is cut. Press v on a queue to move it below that one, or Esc to leave it where it is.`,
+  locked: (queue: string) =>
+    `${queue} cannot be moved: you may not edit it, another manager owns it, or the data shown is out of date.`,
+} as const;
+
 export const FAIRNESS = {
   top: "Top-level queues",
   below: (parent: string) => `Below ${parent}`,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { changeRow } from "../testing/changes.ts";
 import { adminMe, editorMe } from "../testing/me.ts";
-import { changeRights } from "./changes.ts";
+import { changeRights, lastUndoable } from "./changes.ts";
 
 const QUEUES = new Map(
   [
@@ -49,5 +49,21 @@ describe("changeRights", () => {
   it("another user's change is only read by an editor", () => {
     const foreign = changeRow({ author: "somebody", edits: [{ name: "team" }] });
     expect(Object.values(changeRights(foreign, EDITOR, QUEUES))).toEqual(Array(5).fill(false));
+  });
+});
+
+describe("lastUndoable", () => {
+  const applied = (id: number, change: Parameters<typeof changeRow>[0] = {}) =>
+    changeRow({ id, state: "applied", ...change });
+
+  it("is the newest one that the user applied", () => {
+    const rows = [changeRow({ id: 9 }), applied(8, { author: "ed" }), applied(7), applied(6)];
+    expect(lastUndoable(rows, "admin")?.id).toBe(7);
+  });
+
+  it("is neither an undo nor what that has undone", () => {
+    const rows = [applied(9, { reverts: 8 }), applied(8), applied(7)];
+    expect(lastUndoable(rows, "admin")?.id).toBe(7);
+    expect(lastUndoable(rows.slice(0, 2), "admin")).toBeNull();
   });
 });

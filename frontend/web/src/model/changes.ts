@@ -1,7 +1,7 @@
 /** What may be done with a change set. The same rules as the server's, which decides. */
 import { type DraftEdit, editsOf } from "./draft.ts";
 import { mayEdit, mayPlaceUnder } from "./rights.ts";
-import type { Change, Me } from "./rows.ts";
+import type { Change, ChangeSummary, Me } from "./rows.ts";
 import type { NamedQueue } from "./tree.ts";
 
 export type ChangeRights = {
@@ -31,6 +31,18 @@ export function changeRights(
     decide: isAdmin && change.state === "requested",
     undo: mayWrite && change.state === "applied",
   };
+}
+
+/** Return the newest change set that the user applied and nobody has undone; an undo is none of them. */
+export function lastUndoable(
+  newestFirst: readonly ChangeSummary[],
+  username: string | undefined,
+): ChangeSummary | null {
+  const applied = newestFirst.filter(({ state }) => state === "applied");
+  const undone = new Set(applied.map(({ reverts }) => reverts));
+  const isUndoable = ({ id, author, reverts }: ChangeSummary) =>
+    author === username && reverts === null && !undone.has(id);
+  return applied.find(isUndoable) ?? null;
 }
 
 /** Return whether the user may make one of the edits; a queue may be placed below one that another edit creates. */

@@ -4,6 +4,8 @@ type Props = {
   cancelText: string;
   confirmText: string;
   isDangerous?: boolean;
+  /** Whether it cannot be confirmed now. */
+  isLocked?: boolean;
   onCancel: () => void;
   onConfirm: () => void;
 };
@@ -13,6 +15,7 @@ export function DialogButtons({
   cancelText,
   confirmText,
   isDangerous = true,
+  isLocked = false,
   onCancel,
   onConfirm,
 }: Props) {
@@ -21,7 +24,7 @@ export function DialogButtons({
       <Button variant="default" data-autofocus onClick={onCancel}>
         {cancelText}
       </Button>
-      <Button {...(isDangerous ? { color: "red.9" } : {})} onClick={onConfirm}>
+      <Button {...(isDangerous ? { color: "red.9" } : {})} disabled={isLocked} onClick={onConfirm}>
         {confirmText}
       </Button>
     </Group>

@@ -3,8 +3,8 @@ import { useState } from "react";
 import { Link } from "react-router";
 import { actOnChange } from "../../api/changes.ts";
 import { PreviewPanel } from "../../editing/PreviewPanel.tsx";
-import { useUndo } from "../../editing/useUndo.ts";
-import { CHANGE, UNDO } from "../../i18n/changes.ts";
+import { useReportUndoable, useUndo } from "../../editing/useUndo.ts";
+import { CHANGE } from "../../i18n/changes.ts";
 import { PREVIEW } from "../../i18n/preview.ts";
 import type { ChangeRights } from "../../model/changes.ts";
 import { editsOf } from "../../model/draft.ts";
@@ -27,6 +27,7 @@ type Props = {
 export function Review({ view, change, rights, onDelete }: Props) {
   const [reason, setReason] = useState(change.reason);
   const undo = useUndo();
+  const reportUndoable = useReportUndoable();
   const isStale = useStale() !== null;
   const { simulation } = view;
   const isBlocked = change.errors.length > 0 || change.stale.length > 0;
@@ -46,10 +47,9 @@ export function Review({ view, change, rights, onDelete }: Props) {
         simulation.answer === null ? { reason } : { preview: simulation.id, reason },
       );
     }
-    reportDone(CHANGE.applied, CHANGE.appliedText(change.title), {
-      text: UNDO.button,
-      run: () => void undo(() => actOnChange(change.id, "revert")),
-    });
+    reportUndoable(CHANGE.applied, CHANGE.appliedText(change.title), () =>
+      actOnChange(change.id, "revert"),
+    );
   };
   const request = async () => {
     await view.act("request");

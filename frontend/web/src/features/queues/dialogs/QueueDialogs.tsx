@@ -1,13 +1,10 @@
 import { useDraft } from "../../../editing/useDraft.ts";
-import { draftOf, useUndo } from "../../../editing/useUndo.ts";
-import { UNDO } from "../../../i18n/changes.ts";
+import { draftOf, useReportUndoable } from "../../../editing/useUndo.ts";
 import { DELETE_QUEUE, MOVE_QUEUE, NEW_QUEUE } from "../../../i18n/queues.ts";
-import type { DraftEdit } from "../../../model/draft.ts";
 import { mayPlaceUnder } from "../../../model/rights.ts";
 import type { Me, Queue, QueuePatch } from "../../../model/rows.ts";
 import { ancestors } from "../../../model/tree.ts";
 import { editableValues, patchOf } from "../../../model/values.ts";
-import { reportDone } from "../../../ui/reportDone.tsx";
 import { ChildrenDialog } from "./ChildrenDialog.tsx";
 import { DeleteQueueDialog } from "./DeleteQueueDialog.tsx";
 import { MoveQueueDialog } from "./MoveQueueDialog.tsx";
@@ -31,16 +28,12 @@ type Props = {
 
 /** The dialog of the action that the user has begun. */
 export function QueueDialogs({ action, queues, me, onDone }: Props) {
-  const undo = useUndo();
+  const reportUndoable = useReportUndoable();
   const { edits } = useDraft();
   const queue = action.queue === null ? undefined : queues.get(action.queue);
   const names = [...queues.keys()].sort();
   const places = [null, ...names].filter((place) => mayPlaceUnder(me, queues, place));
   const close = () => onDone();
-  const undoBy = (inverse: DraftEdit) => ({
-    text: UNDO.button,
-    run: () => void undo(() => draftOf(inverse)),
-  });
   if (action.kind === "create" || action.kind === "duplicate") {
     const isCopy = action.kind === "duplicate";
     return (
@@ -51,10 +44,8 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
         draftedPlaces={edits.filter((edit) => edit.action === "create").map(({ name }) => name)}
         onDrafted={close}
         onCreated={(name) => {
-          reportDone(
-            NEW_QUEUE.created,
-            NEW_QUEUE.createdText(name),
-            undoBy({ name, action: "delete", edit: {} }),
+          reportUndoable(NEW_QUEUE.created, NEW_QUEUE.createdText(name), () =>
+            draftOf({ name, action: "delete", edit: {} }),
           );
           onDone(name);
         }}
@@ -73,10 +64,8 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
         queue={queue}
         onDrafted={close}
         onDeleted={() => {
-          reportDone(
-            DELETE_QUEUE.deleted,
-            DELETE_QUEUE.deletedText(queue.name),
-            undoBy({ name: queue.name, action: "create", edit: asNew(queue) }),
+          reportUndoable(DELETE_QUEUE.deleted, DELETE_QUEUE.deletedText(queue.name), () =>
+            draftOf({ name: queue.name, action: "create", edit: asNew(queue) }),
           );
           onDone(null);
         }}
@@ -94,10 +83,8 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
       target={action.target}
       onDrafted={close}
       onMoved={(parent) => {
-        reportDone(
-          MOVE_QUEUE.moved,
-          MOVE_QUEUE.movedText(queue.name, parent),
-          undoBy({ name: queue.name, action: "update", edit: { parent: queue.parent } }),
+        reportUndoable(MOVE_QUEUE.moved, MOVE_QUEUE.movedText(queue.name, parent), () =>
+          draftOf({ name: queue.name, action: "update", edit: { parent: queue.parent } }),
         );
         onDone();
       }}

@@ -9,13 +9,13 @@ import {
   type PreviewResult,
   usePreview,
 } from "../../../editing/usePreview.ts";
-import { draftOf, useUndo } from "../../../editing/useUndo.ts";
+import { draftOf, useReportUndoable } from "../../../editing/useUndo.ts";
 import { messageAt } from "../../../editing/useVerdict.ts";
-import { DRAFT, UNDO } from "../../../i18n/changes.ts";
+import { DRAFT } from "../../../i18n/changes.ts";
 import { RESOURCE_NAME } from "../../../i18n/numbers.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
 import { FORM, QUEUES, TAKE_OVER } from "../../../i18n/queues.ts";
-import type { Phase, Saved } from "../../../model/editing.ts";
+import type { Phase } from "../../../model/editing.ts";
 import { type Queue, RESOURCES } from "../../../model/rows.ts";
 import { POINTERS, type Pointer } from "../../../model/values.ts";
 import { reportDone, reportFailure } from "../../../ui/reportDone.tsx";
@@ -37,14 +37,15 @@ type Props = {
 
 /** The form that edits the fields of a queue. */
 export function QueueForm({ queue, rights, onTouched }: Props) {
-  const undo = useUndo();
+  const reportUndoable = useReportUndoable();
   const draft = useDraft();
   const inDraft = draft.edits.find(({ name }) => name === queue.name);
-  const editor = useQueueEditor(queue, (saved) =>
-    showSaved(queue.name, saved, () =>
-      undo(() => draftOf({ name: queue.name, action: "update", edit: saved.inverse })),
-    ),
-  );
+  const editor = useQueueEditor(queue, ({ changed, inverse }) => {
+    if (!changed) return reportDone(FORM.unneeded, FORM.unneededText(queue.name));
+    reportUndoable(FORM.saved, FORM.savedText(queue.name), () =>
+      draftOf({ name: queue.name, action: "update", edit: inverse }),
+    );
+  });
   const { entries, changed, errors, patch, verdict, phase, failure, conflict } = editor;
   const preview = usePreview(queue.name);
   const patchText = JSON.stringify(patch);
@@ -213,12 +214,6 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
       )}
     </form>
   );
-}
-
-function showSaved(queue: string, { changed }: Saved, undo: () => Promise<void>): void {
-  if (changed) {
-    reportDone(FORM.saved, FORM.savedText(queue), { text: UNDO.button, run: () => void undo() });
-  } else reportDone(FORM.unneeded, FORM.unneededText(queue));
 }
 
 /** Return what the form is doing now; every phase of saving has a text. */

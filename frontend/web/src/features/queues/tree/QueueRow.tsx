@@ -25,6 +25,8 @@ export type QueueRowProps = {
   isFolder: boolean;
   isOpen: boolean;
   isSelected: boolean;
+  /** Whether it waits to be pasted below another queue. */
+  isCut: boolean;
   /** What the draft changes about it. */
   drafted: DraftEdit | undefined;
   /** The amount at the right end of the bars of this queue and its siblings. */
@@ -45,6 +47,7 @@ export type QueueRowProps = {
 export const QueueRow = memo(function QueueRow(props: QueueRowProps) {
   const { queue, resource, level, isSelected, drafted, rowProps, onEdit } = props;
   const classes = [styles.row, level === 1 ? styles.root : "", isSelected ? styles.selected : ""];
+  if (props.isCut) classes.push(styles.cut);
   if (drafted?.action === "delete") classes.push(styles.deleted);
   if (queue.orphan || queue.problems.length > 0) classes.push(styles.invalid);
   const share = queue.share === null ? NONE : amount(resource, queue.share[resource]);
@@ -183,6 +186,7 @@ function isSameRow(a: QueueRowProps, b: QueueRowProps): boolean {
     a.isFolder === b.isFolder &&
     a.isOpen === b.isOpen &&
     a.isSelected === b.isSelected &&
+    a.isCut === b.isCut &&
     a.drafted === b.drafted &&
     a.reach === b.reach &&
     a.trend === b.trend &&

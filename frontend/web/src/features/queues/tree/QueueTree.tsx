@@ -3,7 +3,7 @@ import { useTree } from "@headless-tree/react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type HTMLProps, useEffect, useMemo, useRef, useState } from "react";
 import { GLOSSARY } from "../../../i18n/glossary.ts";
-import { QUEUES } from "../../../i18n/queues.ts";
+import { CUT, QUEUES } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
 import type { Hue } from "../../../model/hues.ts";
 import { beside, inlinePointers } from "../../../model/inline.ts";
@@ -18,6 +18,7 @@ import { COLUMNS, TEMPLATE } from "./columns.ts";
 import type { Inline } from "./InlineCell.tsx";
 import { QueueRow } from "./QueueRow.tsx";
 import styles from "./QueueTree.module.css";
+import { useCut } from "./useCut.ts";
 import { useTrends } from "./useTrends.ts";
 
 const DRAG_TYPE = "application/x-kaiweb-queue";
@@ -93,6 +94,11 @@ export function QueueTree({
     [latest],
   );
 
+  const { cut, hotkeys: cutHotkeys } = useCut({
+    mayMove: (name) => onMove !== undefined && mayInline(name),
+    onMove: (name, target) => onMove?.(name, target),
+  });
+
   const view = useTree<string>({
     rootItemId: ROOT,
     state: { expandedItems },
@@ -116,6 +122,7 @@ export function QueueTree({
         hotkey: "KeyM",
         handler: (_, instance) => onMove?.(instance.getFocusedItem().getId()),
       },
+      ...cutHotkeys,
       customInline: {
         hotkey: "F2",
         handler: (_, instance) => {
@@ -162,49 +169,58 @@ export function QueueTree({
   );
   const reach = useMemo(() => reachByParent(queues, resource), [queues, resource]);
 
+  const isCut = (name: string) => cut?.name === name && !cut.isLocked;
   return (
-    <div className={styles.grid} ref={scroller}>
-      <div
-        {...(view.getContainerProps(QUEUES.tree) as HTMLProps<HTMLDivElement>)}
-        role="treegrid"
-        aria-rowcount={items.length + 1}
-        aria-colcount={COLUMNS.length}
-        className={styles.inner}
-      >
-        <Header />
-        <div role="rowgroup" style={{ height: rows.getTotalSize(), position: "relative" }}>
-          {rows.getVirtualItems().map(({ index, start: top }) => {
-            const item = items[index];
-            const queue = item === undefined ? undefined : queues.get(item.getId());
-            if (item === undefined || queue === undefined) return null;
-            return (
-              <QueueRow
-                key={queue.name}
-                queue={queue}
-                resource={resource}
-                hue={hues.get(queue.name)}
-                level={tree.level.get(queue.name) ?? 1}
-                isFolder={item.isFolder()}
-                isOpen={item.isExpanded()}
-                drafted={drafted.get(queue.name)}
-                isSelected={selected === queue.name}
-                trend={trends.get(queue.name)}
-                reach={reach.get(queue.parent ?? "") ?? 1}
-                start={top}
-                inline={mayInline(queue.name) ? inline : undefined}
-                editing={editing?.queue === queue.name ? editing.pointer : null}
-                rowProps={{
-                  ...rowProps(item, index, () => onEdit(queue.name)),
-                  ...dragProps(queue.name, onMove),
-                }}
-                onToggle={() => (item.isExpanded() ? item.collapse() : item.expand())}
-                onEdit={onEdit}
-              />
-            );
-          })}
+    <>
+      <div role="status">
+        {cut !== null && queues.has(cut.name) && (
+          <p className={styles.cutNote}>{(cut.isLocked ? CUT.locked : CUT.taken)(cut.name)}</p>
+        )}
+      </div>
+      <div className={styles.grid} ref={scroller}>
+        <div
+          {...(view.getContainerProps(QUEUES.tree) as HTMLProps<HTMLDivElement>)}
+          role="treegrid"
+          aria-rowcount={items.length + 1}
+          aria-colcount={COLUMNS.length}
+          className={styles.inner}
+        >
+          <Header />
+          <div role="rowgroup" style={{ height: rows.getTotalSize(), position: "relative" }}>
+            {rows.getVirtualItems().map(({ index, start: top }) => {
+              const item = items[index];
+              const queue = item === undefined ? undefined : queues.get(item.getId());
+              if (item === undefined || queue === undefined) return null;
+              return (
+                <QueueRow
+                  key={queue.name}
+                  queue={queue}
+                  resource={resource}
+                  hue={hues.get(queue.name)}
+                  level={tree.level.get(queue.name) ?? 1}
+                  isFolder={item.isFolder()}
+                  isOpen={item.isExpanded()}
+                  drafted={drafted.get(queue.name)}
+                  isSelected={selected === queue.name}
+                  isCut={isCut(queue.name)}
+                  trend={trends.get(queue.name)}
+                  reach={reach.get(queue.parent ?? "") ?? 1}
+                  start={top}
+                  inline={mayInline(queue.name) ? inline : undefined}
+                  editing={editing?.queue === queue.name ? editing.pointer : null}
+                  rowProps={{
+                    ...rowProps(item, index, () => onEdit(queue.name)),
+                    ...dragProps(queue.name, onMove),
+                  }}
+                  onToggle={() => (item.isExpanded() ? item.collapse() : item.expand())}
+                  onEdit={onEdit}
+                />
+              );
+            })}
+          </div>
         </div>
       </div>
-    </div>
+    </>
   );
 }
 
