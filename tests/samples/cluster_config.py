@@ -5,10 +5,11 @@ Nothing of this goes through `Sample.apply`, which would delete the object at th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from kube.errors import ConflictError
 from kube.resources import CONFIGS, Resource
 from tests.integration.stack import wait_until
 from tests.samples.installations import Installation
@@ -70,6 +71,22 @@ def wait_for(
     return current_conditions(installation, resource, name)[condition][2]
 
 
+def replace(
+    installation: Installation, resource: Resource, name: str, change: Callable[[Json], Json]
+) -> None:
+    """Replace an object by what `change` makes of it; again if it was written in between, as its status is."""
+
+    def is_replaced() -> bool:
+        try:
+            body = get(installation, resource, name)
+            installation.gateway.replace(resource, name, change(body))
+        except ConflictError:
+            return False
+        return True
+
+    wait_until(is_replaced, what=f"the replacement of {name}", stack=installation.stack)
+
+
 @contextmanager
 def config_restored(installation: Installation) -> Iterator[None]:
     """Let a module edit the Config; at the end it is as it was and everything is up again.
@@ -77,22 +94,24 @@ def config_restored(installation: Installation) -> Iterator[None]:
     Its annotations too: kubectl keeps there what was applied last, and would take away what the next file omits.
     """
     before = get(installation, CONFIGS, CONFIG)
-    try:
-        yield
-    finally:
-        body = get(installation, CONFIGS, CONFIG)
+
+    def restored(body: Json) -> Json:
         metadata = {
             key: value
             for key, value in body["metadata"].items()
             if key not in ("annotations", "managedFields")
         }
         annotations = before["metadata"].get("annotations") or {}
-        body = {
+        return {
             **body,
             "metadata": {**metadata, "annotations": annotations},
             "spec": before.get("spec", {}),
         }
-        installation.gateway.replace(CONFIGS, CONFIG, body)
+
+    try:
+        yield
+    finally:
+        replace(installation, CONFIGS, CONFIG, restored)
         wait_for(installation, CONFIGS, CONFIG, "Ready", "True")
 
 

@@ -17,7 +17,7 @@ from kube.resources import BINDREQUESTS, NODES, PODGROUPS, SHARDS
 from scheduler.core.decisions import ActionName
 from scheduler.core.plugins.min_runtime import MinRuntimeArguments
 from scheduler.settings.shard import ShardSettings, settings_of
-from tests.samples.cluster_config import READY, current_conditions, wait_for
+from tests.samples.cluster_config import READY, current_conditions, replace, wait_for
 from tests.samples.installations import MANIFESTS
 from tests.samples.node_pool_pods import POOL, pod_yaml
 from tests.samples.sample import Sample
@@ -227,8 +227,7 @@ def test_an_invalid_edit_is_reported_and_the_old_settings_stay(
     name = f"undeterred-{next(iter(spec)).lower()}"
     pool.apply_text(pod(name))
     pool.wait_bound(name, count=1)
-    body = pool.get(SHARDS, "opal")
-    pool.installation.gateway.replace(SHARDS, "opal", {**body, "spec": before})
+    replace(pool.installation, SHARDS, "opal", lambda body: {**body, "spec": before})
     wait_for(pool.installation, SHARDS, "opal", "Ready", "True")
 
 
