@@ -13,9 +13,10 @@ from django.utils import timezone
 
 from kaiweb.items.amounts import rounded, timestamp
 from queues.mirror.feed import HEARTBEAT
-from queues.models import UNLIMITED, MirrorState, Node, PodGroup, Queue, WorkloadState
+from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState
 from queues.selectors import tree
 from queues.tree import hierarchy
+from queues.tree.unlimited import UNLIMITED
 from scheduler.models import QueueShare, SessionRecord
 
 KEY = "cluster"

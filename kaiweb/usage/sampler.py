@@ -19,9 +19,10 @@ from kaiweb.items.cluster import mirror_time
 from kaiweb.usage.models import Clock, ModelUse, OwnerUse, QueueBounds, QueueUse, Span
 from kaiweb.usage.tiers import RAW
 from kube.objects.pod import FINISHED_PHASES
-from queues.models import UNLIMITED, Node, Pod, PodGroup, Queue, WorkloadState
+from queues.models import Node, Pod, PodGroup, Queue, WorkloadState
 from queues.tree import hierarchy
 from queues.tree.shape import QueueShape
+from queues.tree.unlimited import UNLIMITED
 from scheduler.models import QueueShare
 
 #: Samples that may be missing in a row before the time counts as unknown.

@@ -39,7 +39,6 @@ from queues.mirror.views import OptionalAmounts, PriorityClassView, QueueView
 from queues.models import (
     MAX_KEY,
     MAX_NAME,
-    UNLIMITED,
     GroupingWarning,
     Node,
     Pod,
@@ -48,6 +47,7 @@ from queues.models import (
     Queue,
 )
 from queues.tree.options import option_annotations
+from queues.tree.unlimited import UNLIMITED
 from queues.workloads.accounting import PodDemand, pod_demand, quota_gpus
 from queues.workloads.bind_failures import row_of_failures
 from queues.workloads.conditions import is_backed_off

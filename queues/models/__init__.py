@@ -1,0 +1,42 @@
+"""Rows that mirror the cluster, and rows of our own: audit log, live log, rights and tokens."""
+
+from queues.models.access import ApiToken, ExternalIdentity, LiveTicket, Role, RoleBinding
+from queues.models.audit import AuditAction, AuditKind, ChangeState, QuotaChange
+from queues.models.lengths import MAX_KEY, MAX_NAME
+from queues.models.live import LiveChange, LiveEpoch
+from queues.models.mirror import (
+    GroupingWarning,
+    MirrorRow,
+    MirrorState,
+    Node,
+    Pod,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    WorkloadState,
+)
+
+__all__ = [
+    "MAX_KEY",
+    "MAX_NAME",
+    "ApiToken",
+    "AuditAction",
+    "AuditKind",
+    "ChangeState",
+    "ExternalIdentity",
+    "GroupingWarning",
+    "LiveChange",
+    "LiveEpoch",
+    "LiveTicket",
+    "MirrorRow",
+    "MirrorState",
+    "Node",
+    "Pod",
+    "PodGroup",
+    "PriorityClass",
+    "Queue",
+    "QuotaChange",
+    "Role",
+    "RoleBinding",
+    "WorkloadState",
+]
