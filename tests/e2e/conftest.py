@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.audit import AuditLog
+from tests.e2e.rare_manifests import GATES
 from tests.integration.stack import Stack
 from tests.real_cluster.cluster import RealCluster
 from tests.real_cluster.installation import prepared_cluster, stack_on
@@ -22,7 +23,8 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
 def cluster(audit: AuditLog, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
     """A real cluster that writes down what our accounts do."""
     folder = tmp_path_factory.mktemp("real-cluster")
-    with prepared_cluster(folder, extra_flags=audit.flags()) as running:
+    flags = [*audit.flags(), f"--feature-gates={GATES}"]
+    with prepared_cluster(folder, extra_flags=flags) as running:
         yield running
 
 
