@@ -27,8 +27,9 @@ def test_a_killed_process_loses_no_work(bursting: Stack, victim: str):
     kill_during_a_burst(bursting, victim)
 
 
+@pytest.mark.timeout(480)
 @pytest.mark.parametrize("sign", [signal.SIGSTOP, signal.SIGKILL])
 def test_of_two_binders_one_stands_still_or_dies_and_every_pod_is_bound_once(
     bursting: Stack, tmp_path: Path, sign: signal.Signals
 ):
-    interrupt_a_second_binder(bursting, tmp_path, sign)
+    interrupt_a_second_binder(bursting, tmp_path, sign, stopped_for_s=60)

@@ -16,7 +16,7 @@ from typing import Any
 
 from kaiweb.supervisor import ports
 
-START_S = 90.0
+START_S = 180.0
 
 
 @dataclass(slots=True)

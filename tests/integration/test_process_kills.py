@@ -28,6 +28,7 @@ def test_a_killed_process_loses_no_work(own_stack: Stack, victim: str):
     kill_during_a_burst(own_stack, victim)
 
 
+@pytest.mark.timeout(480)
 @pytest.mark.parametrize("sign", [signal.SIGSTOP, signal.SIGKILL])
 def test_of_two_binders_one_stands_still_or_dies_and_every_pod_is_bound_once(
     own_stack: Stack, tmp_path: Path, sign: signal.Signals

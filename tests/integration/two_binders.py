@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -28,25 +29,35 @@ RESERVATIONS = "kai-resource-reservation"
 HALF_GPU = {"gpu-fraction": "0.5"}
 
 
-def interrupt_a_second_binder(stack: Stack, folder: Path, sign: signal.Signals) -> None:
+def interrupt_a_second_binder(
+    stack: Stack, folder: Path, sign: signal.Signals, *, stopped_for_s: float = 0.0
+) -> None:
     """Stop one of two binders amid its work, for longer than its claims count, and check what becomes of it.
 
     A binder stopped by SIGSTOP goes on after the other has done everything, and then must do nothing twice.
+
+    Parameters
+    ----------
+    stopped_for_s : how long such a binder stands still at least
     """
     with closing(connect(stack.kubeconfig)) as cluster:
-        _interrupt(stack, cluster, folder, sign)
+        _interrupt(stack, cluster, folder, sign, stopped_for_s)
 
 
-def _interrupt(stack: Stack, cluster: Gateway, folder: Path, sign: signal.Signals) -> None:
+def _interrupt(
+    stack: Stack, cluster: Gateway, folder: Path, sign: signal.Signals, stopped_for_s: float
+) -> None:
     name = f"two-binders-{sign.name.lower()}"
     burst(stack, f"{name}-first", 1, annotations=HALF_GPU)
     first = _wait_until_bound(cluster, f"{name}-first", 1, stack).popitem()[0]
     with _second_binder(stack, folder) as second:
         burst(stack, name, PODS_AT_ONCE, annotations=HALF_GPU)
         held = _interrupt_amid_work(cluster, second, first, sign, stack)
+        stopped_until = time.monotonic() + stopped_for_s
         finishers = _wait_until_bound(cluster, name, PODS_AT_ONCE, stack)
         assert finishers[first] >= len(held), "the other binder takes over what was in work"
         if sign is signal.SIGSTOP:
+            time.sleep(max(0.0, stopped_until - time.monotonic()))
             second.send_signal(signal.SIGCONT)
             _check_that_it_works_again(cluster, f"{name}-again", first, stack)
     _check_that_nothing_was_done_twice(cluster, name)
@@ -54,6 +65,7 @@ def _interrupt(stack: Stack, cluster: Gateway, folder: Path, sign: signal.Signal
         wait_until(
             lambda: set(_announcements(cluster, name).values()) == {1},
             what="the event Bound of every pod",
+            timeout_s=90,
             stack=stack,
         )
     verdict = stack.kaiweb("check_cluster")  # others may have left work that waits
@@ -87,7 +99,10 @@ def _second_binder(stack: Stack, folder: Path) -> Iterator[subprocess.Popen[byte
         )
     try:
         wait_until(
-            lambda: "binder is ready" in log.read_text(), what="a second binder", stack=stack
+            lambda: "binder is ready" in log.read_text(),
+            what="a second binder",
+            timeout_s=90,
+            stack=stack,
         )
         yield process
     finally:
@@ -120,7 +135,13 @@ def _interrupt_amid_work(
         second.send_signal(signal.SIGCONT)
         return False
 
-    wait_until(is_stopped_amid_work, what="a claim of the second binder", every_s=0.01, stack=stack)
+    wait_until(
+        is_stopped_amid_work,
+        what="a claim of the second binder",
+        timeout_s=60,
+        every_s=0.01,
+        stack=stack,
+    )
     second.send_signal(sign)
     return held()
 
@@ -146,7 +167,7 @@ def _wait_until_bound(cluster: Gateway, job: str, pods: int, stack: Stack) -> Co
     wait_until(
         lambda: len(finished()) == pods,
         what=f"{pods} bound pods of {job}",
-        timeout_s=60,
+        timeout_s=120,
         stack=stack,
     )
     return Counter(map(_holder, finished()))
