@@ -1,11 +1,19 @@
 /** Sessions of the scheduler, and what they evicted. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import type { Eviction, EvictionMatrix, PageOf, Session, SessionDetail } from "../model/rows.ts";
+import type {
+  BindRequest,
+  Eviction,
+  EvictionMatrix,
+  PageOf,
+  Session,
+  SessionDetail,
+} from "../model/rows.ts";
 import { call } from "./client.ts";
+import { ApiProblem } from "./problem.ts";
 import { RANGES, type RangeName } from "./usage.ts";
 
 const OLDER_PER_PAGE = 1_000;
-const EVICTIONS_PER_PAGE = 100;
+const ROWS_PER_PAGE = 100;
 const EVERY_MS = 5_000;
 
 /** Which evictions a list shows; an empty text stands for all. */
@@ -48,10 +56,38 @@ export function listEvictions(
   signal: AbortSignal,
 ): Promise<PageOf<Eviction>> {
   const query = since(range);
-  query.set("limit", String(EVICTIONS_PER_PAGE));
+  query.set("limit", String(ROWS_PER_PAGE));
   for (const [name, value] of Object.entries({ ...filter, cursor }))
     if (value) query.set(name, value);
   return call("GET", `/evictions?${query}`, { signal });
+}
+
+/** Return the bind requests in a phase; an empty text stands for all. */
+export function listBindRequests(
+  phase: string,
+  cursor: string,
+  signal: AbortSignal,
+): Promise<PageOf<BindRequest>> {
+  const query = new URLSearchParams({ limit: String(ROWS_PER_PAGE) });
+  for (const [name, value] of Object.entries({ phase, cursor })) if (value) query.set(name, value);
+  return call("GET", `/bind-requests?${query}`, { signal });
+}
+
+/** Return one bind request, by namespace and name; null once it is gone. */
+export function useBindRequest(key: string) {
+  const path = key.split("/").map(encodeURIComponent).join("/");
+  return useQuery({
+    queryKey: ["bind-request", key],
+    queryFn: async ({ signal }) => {
+      try {
+        return await call<BindRequest>("GET", `/bind-requests/${path}`, { signal });
+      } catch (error) {
+        if (error instanceof ApiProblem && error.status === 404) return null;
+        throw error;
+      }
+    },
+    refetchInterval: EVERY_MS,
+  });
 }
 
 function since(range: RangeName): URLSearchParams {

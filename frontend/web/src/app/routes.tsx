@@ -80,6 +80,12 @@ const PAGES: RouteObject[] = [
     }),
   },
   {
+    path: "scheduler/binds",
+    lazy: async () => ({
+      Component: (await import("../features/scheduler/BindsPage.tsx")).BindsPage,
+    }),
+  },
+  {
     path: "changes",
     lazy: async () => ({
       Component: (await import("../features/changes/ChangesPage.tsx")).ChangesPage,
@@ -110,7 +116,7 @@ const PAGES: RouteObject[] = [
     }),
   },
   {
-    path: "settings/:tab?",
+    path: "settings/:tab?/:name?",
     lazy: async () => ({
       Component: (await import("../features/settings/SettingsPage.tsx")).SettingsPage,
     }),

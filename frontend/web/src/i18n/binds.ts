@@ -1,5 +1,5 @@
 /** Texts about failed binds: of the pods of a workload, and of nodes that get no new pods for a while. */
-import { clockTime, plural } from "./numbers.ts";
+import { clockTime, count, plural } from "./numbers.ts";
 
 export const FAILED_BINDS = {
   title: "Failed binds",
@@ -21,4 +21,32 @@ export const RESTING = {
   done: "The next cycle tries again",
   forbidden: "You may not act on workloads. Ask an administrator for the role editor.",
   stale: "The data shown is out of date. Actions are possible again once it is current.",
+} as const;
+
+/** The page of bind requests: decisions of the scheduler that the binder carries out. */
+export const BINDS = {
+  note: "Pods that were given a node: what the binder is carrying out, and what has failed",
+  table: "Bind requests",
+  count: (rows: number, isComplete: boolean) =>
+    isComplete ? plural(rows, "bind request") : `the first ${plural(rows, "bind request")}`,
+  columns: ["Pod", "Node", "State", "Failures", "GPUs", "Age"],
+  state: "State",
+  anyState: "Any state",
+  phases: { Pending: "being carried out", Succeeded: "done", Failed: "failed" } as Readonly<
+    Record<string, string>
+  >,
+  emptyTitle: "No bind requests",
+  empty: "Nothing is being bound now. A request is deleted once its pod runs.",
+  noMatch: "No bind request is in this state",
+  request: (pod: string) => `Bind request of ${pod}`,
+  close: "Close",
+  missingTitle: "This bind request is gone",
+  missing: "It was carried out or deleted meanwhile. The pod's workload says where it is now.",
+  node: "Node",
+  failures: "Failures",
+  resourceType: "Kind of resource",
+  groups: "GPU groups",
+  created: "Created",
+  reason: "Why it failed",
+  failuresText: (failures: number) => count(failures),
 } as const;

@@ -229,7 +229,7 @@ export function pointerName(pointer: string): string {
   if (pointer === "/parent") return "Parent queue";
   if (pointer === "/managedBy") return "Managed by";
   if (pointer.startsWith("/labels/")) return `Label ${unescaped(pointer.slice("/labels/".length))}`;
-  return pointer.slice(1);
+  return pointer.replace(/^\/(spec\/)?/, "");
 }
 
 /** One side of a diff as text. */

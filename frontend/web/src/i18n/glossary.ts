@@ -81,9 +81,11 @@ export const HELP = {
     ["/scheduler", "Scheduler", "What was decided, and how long did it take?"],
     ["/scheduler/evictions", "Evictions", "Who took room from whom, by which rule?"],
     ["/scheduler/order", "Order", "Whose turn is next?"],
+    ["/scheduler/binds", "Binds", "Which decisions are being carried out, and which fail?"],
     ["/simulate", "Simulate", "What would happen if?"],
     ["/changes", "Changes", "Which edits are drafted, wait for approval, or can be undone?"],
     ["/usage", "Usage", "Who used how many GPU-hours, and what did they cost?"],
     ["/audit", "Audit", "Who changed what, when and why?"],
+    ["/settings/shards", "Shards", "What does each scheduler do, with which plugins and options?"],
   ] as const,
 } as const;

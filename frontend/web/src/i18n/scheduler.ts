@@ -5,7 +5,7 @@ import { actionName } from "./ui.ts";
 export const SCHEDULER = {
   title: "Scheduler",
   tabList: "Scheduler",
-  tabs: { sessions: "Sessions", evictions: "Evictions", order: "Order" },
+  tabs: { sessions: "Sessions", evictions: "Evictions", order: "Order", binds: "Binds" },
   note: "What the latest sessions decided, and how long they took",
   chartTitle: "Time per session",
   chartNote: "allocate, consolidation, reclaim, preempt, and the rest",

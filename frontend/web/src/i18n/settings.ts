@@ -4,7 +4,7 @@ import type { Role, Scope } from "../model/rows.ts";
 export const SETTINGS = {
   title: "Settings",
   tabList: "Settings",
-  tabs: { tokens: "Tokens", users: "Users and roles" },
+  tabs: { tokens: "Tokens", users: "Users and roles", shards: "Shards" },
   never: "never",
   whole: "the whole cluster",
   copy: "Copy",

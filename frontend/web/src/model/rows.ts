@@ -61,6 +61,12 @@ export type Scope = Schemas["ScopesEnum"];
 export type User = Schemas["User"];
 export type RoleBinding = Schemas["RoleBinding"];
 export type Role = Schemas["RoleEnum"];
+export type Shard = Schemas["Shard"];
+export type ShardWritten = Schemas["ShardWritten"];
+/** What holds for one shard: actions, plugins and options with their values. */
+export type ShardSettings = Schemas["Settings"];
+export type OptionSetting = Schemas["OptionSetting"];
+export type BindRequest = Schemas["BindRequest"];
 export type Simulation = Schemas["Simulation"];
 export type Preview = Schemas["Answer"];
 export type Change = Schemas["Change"];

@@ -8,6 +8,10 @@ export function nodePath(name: string): string {
   return `/nodes/${encodeURIComponent(name)}`;
 }
 
+export function bindPath(namespace: string, name: string): string {
+  return `/scheduler/binds?request=${encodeURIComponent(`${namespace}/${name}`)}`;
+}
+
 export function workloadPath({ namespace, name }: { namespace: string; name: string }): string {
   return `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }

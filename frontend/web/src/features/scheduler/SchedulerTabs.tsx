@@ -5,6 +5,7 @@ const TABS: readonly TabLink[] = [
   { key: "sessions", name: SCHEDULER.tabs.sessions, to: "/scheduler" },
   { key: "evictions", name: SCHEDULER.tabs.evictions, to: "/scheduler/evictions" },
   { key: "order", name: SCHEDULER.tabs.order, to: "/scheduler/order" },
+  { key: "binds", name: SCHEDULER.tabs.binds, to: "/scheduler/binds" },
 ];
 
 /** Links between the lists of the scheduler. */

@@ -1,26 +1,38 @@
+import { lazy, Suspense } from "react";
 import { useParams } from "react-router";
 import { useMe } from "../../api/useMe.ts";
 import { SETTINGS, USERS } from "../../i18n/settings.ts";
 import { Denied } from "../../ui/Denied.tsx";
 import { Page } from "../../ui/Page.tsx";
+import { Loading } from "../../ui/States.tsx";
 import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
 import { TokensPanel } from "./TokensPanel.tsx";
 import { UsersPanel } from "./UsersPanel.tsx";
 
+/** Loaded when it is opened: few people change how a scheduler works. */
+const ShardsTab = lazy(async () => ({
+  default: (await import("./shards/ShardsTab.tsx")).ShardsTab,
+}));
+
 const TABS: readonly TabLink[] = [
   { key: "tokens", name: SETTINGS.tabs.tokens, to: "/settings/tokens" },
   { key: "users", name: SETTINGS.tabs.users, to: "/settings/users" },
+  { key: "shards", name: SETTINGS.tabs.shards, to: "/settings/shards" },
 ];
 
-/** Tokens of the user, and for administrators all users with their roles. */
+/** Tokens of the user, the shards, and for administrators all users with their roles. */
 export function SettingsPage() {
-  const { tab = "tokens" } = useParams();
+  const { tab = "tokens", name } = useParams();
   const me = useMe();
   const isAdmin = me?.isAdmin === true;
   return (
     <Page title={SETTINGS.title}>
       <TabNav name={SETTINGS.tabList} tabs={TABS} active={tab} />
-      {tab !== "users" ? (
+      {tab === "shards" ? (
+        <Suspense fallback={<Loading rows={10} />}>
+          <ShardsTab name={name} />
+        </Suspense>
+      ) : tab !== "users" ? (
         <TokensPanel isAdmin={isAdmin} />
       ) : isAdmin ? (
         <UsersPanel />

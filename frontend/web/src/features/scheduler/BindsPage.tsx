@@ -1,0 +1,159 @@
+import { Button, Select } from "@mantine/core";
+import { Link } from "react-router";
+import { listBindRequests, useBindRequest } from "../../api/scheduling.ts";
+import { BINDS } from "../../i18n/binds.ts";
+import { dateTime } from "../../i18n/numbers.ts";
+import { SCHEDULER } from "../../i18n/scheduler.ts";
+import { NONE } from "../../i18n/ui.ts";
+import { WORKLOADS } from "../../i18n/workloads.ts";
+import type { BindRequest } from "../../model/rows.ts";
+import { DataTable } from "../../ui/DataTable.tsx";
+import { Elapsed } from "../../ui/Elapsed.tsx";
+import { Fact, FactList } from "../../ui/FactList.tsx";
+import { NodeLink } from "../../ui/NodeLink.tsx";
+import { OlderButton } from "../../ui/OlderButton.tsx";
+import { Page } from "../../ui/Page.tsx";
+import { Panel } from "../../ui/Panel.tsx";
+import { bindPath } from "../../ui/paths.ts";
+import { QueryResult } from "../../ui/QueryResult.tsx";
+import { Badge } from "../../ui/StateBadge.tsx";
+import { Empty } from "../../ui/States.tsx";
+import { usePages } from "../../ui/usePages.ts";
+import { useSearch } from "../../ui/useSearch.ts";
+import styles from "./Scheduler.module.css";
+import { SchedulerTabs } from "./SchedulerTabs.tsx";
+
+const EVERY_MS = 3_000;
+const PHASES = Object.entries(BINDS.phases).map(([value, label]) => ({ value, label }));
+const TONES = { Succeeded: "good", Failed: "bad" } as const;
+
+/** The decisions that the binder carries out, and one of them in full. */
+export function BindsPage() {
+  const [search, changeSearch] = useSearch();
+  const phase = search.get("phase") ?? "";
+  const chosen = search.get("request");
+  const pages = usePages(
+    ["bind-requests", phase],
+    (cursor, signal) => listBindRequests(phase, cursor, signal),
+    EVERY_MS,
+  );
+  return (
+    <Page title={SCHEDULER.title} note={BINDS.note}>
+      <SchedulerTabs active="binds" />
+      {chosen !== null && (
+        <Request request={chosen} onClose={() => changeSearch({ request: null })} />
+      )}
+      <Panel
+        title={BINDS.table}
+        note={pages.data && BINDS.count(pages.data.length, !pages.hasMore)}
+        tools={
+          <Select
+            size="xs"
+            aria-label={BINDS.state}
+            placeholder={BINDS.anyState}
+            data={PHASES}
+            value={phase === "" ? null : phase}
+            clearable
+            clearButtonProps={{ "aria-label": WORKLOADS.clear(BINDS.state) }}
+            onChange={(value) => changeSearch({ phase: value })}
+          />
+        }
+        flush
+      >
+        <QueryResult query={pages}>
+          {(requests) =>
+            requests.length === 0 ? (
+              <Empty title={phase === "" ? BINDS.emptyTitle : BINDS.noMatch}>{BINDS.empty}</Empty>
+            ) : (
+              <>
+                <DataTable name={BINDS.table} columns={BINDS.columns}>
+                  {requests.map((request) => (
+                    <Row key={`${request.namespace}/${request.name}`} request={request} />
+                  ))}
+                </DataTable>
+                {pages.hasMore && (
+                  <div className={styles.foot}>
+                    <OlderButton pages={pages} />
+                  </div>
+                )}
+              </>
+            )
+          }
+        </QueryResult>
+      </Panel>
+    </Page>
+  );
+}
+
+function Row({ request }: { request: BindRequest }) {
+  const { namespace, name, pod, node, failedAttempts, createdAt } = request;
+  return (
+    <tr>
+      <th scope="row">
+        <Link to={bindPath(namespace, name)}>{`${namespace}/${pod}`}</Link>
+      </th>
+      <td>
+        <NodeLink node={node} />
+      </td>
+      <td>
+        <Phase request={request} />
+      </td>
+      <td>{BINDS.failuresText(failedAttempts)}</td>
+      <td>{groupsText(request)}</td>
+      <td>
+        <Elapsed since={createdAt} />
+      </td>
+    </tr>
+  );
+}
+
+function Phase({ request: { phase, reason } }: { request: BindRequest }) {
+  const known = phase || "Pending";
+  return (
+    <span title={reason}>
+      <Badge tone={TONES[known as keyof typeof TONES] ?? "accent"}>
+        {BINDS.phases[known] ?? known}
+      </Badge>
+    </span>
+  );
+}
+
+function groupsText({ gpuGroups }: BindRequest): string {
+  return gpuGroups.length === 0 ? NONE : gpuGroups.join(", ");
+}
+
+function Request({ request: key, onClose }: { request: string; onClose: () => void }) {
+  const query = useBindRequest(key);
+  return (
+    <Panel
+      title={BINDS.request(key)}
+      tools={
+        <Button size="compact-sm" variant="subtle" onClick={onClose}>
+          {BINDS.close}
+        </Button>
+      }
+    >
+      <QueryResult query={query} rows={2}>
+        {(request) =>
+          request === null ? (
+            <Empty title={BINDS.missingTitle}>{BINDS.missing}</Empty>
+          ) : (
+            <FactList>
+              <Fact name={BINDS.state}>
+                <Phase request={request} />
+              </Fact>
+              <Fact name={BINDS.node}>
+                <NodeLink node={request.node} />
+              </Fact>
+              <Fact name={BINDS.failures}>{BINDS.failuresText(request.failedAttempts)}</Fact>
+              <Fact name={BINDS.resourceType}>{request.resourceType || NONE}</Fact>
+              <Fact name={BINDS.groups}>{groupsText(request)}</Fact>
+              <Fact name={BINDS.created}>{dateTime(request.createdAt)}</Fact>
+              {request.reason !== "" && <Fact name={BINDS.reason}>{request.reason}</Fact>}
+            </FactList>
+          )
+        }
+      </QueryResult>
+    </Panel>
+  );
+}
