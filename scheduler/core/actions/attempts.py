@@ -27,6 +27,7 @@ from scheduler.core.session.order import GroupOrder
 from scheduler.core.session.session import Session
 from scheduler.core.solver.budget import ActionBudget, GroupBudget, SearchResult
 from scheduler.core.solver.demand import ProbeDemand
+from scheduler.core.solver.exchange import Exchange
 from scheduler.core.solver.search import Search, SearchTask
 from scheduler.core.solver.signatures import FailedSearches
 from scheduler.core.solver.trial import TrialRunner
@@ -86,6 +87,7 @@ class _SearchContext:
     pool: VictimPool
     pending: PendingTable
     runner: TrialRunner
+    exchange: Exchange
 
 
 class Attempts:
@@ -178,7 +180,9 @@ class Attempts:
             takeable=attempt.takeable,
             may_lose=self._rules.may_lose,
         )
-        outcome = Search(self._session, context.runner, task, budget).run()
+        outcome = context.exchange.run(task, budget)
+        if outcome is None:
+            outcome = Search(self._session, context.runner, task, budget).run()
         if outcome.statement is not None:
             changed = self._groups_of(outcome.victims, view)
             outcome.statement.keep()
@@ -191,10 +195,13 @@ class Attempts:
         if self._context is None:
             session = self._session
             pending = PendingTable.of(session)
-            runner = TrialRunner(
-                session, self._placer, pending, self._rules.name, self._report.search
+            action, report = self._rules.name, self._report.search
+            self._context = _SearchContext(
+                VictimPool.of(session),
+                pending,
+                TrialRunner(session, self._placer, pending, action, report),
+                Exchange(session, self._placer, pending, action, report),
             )
-            self._context = _SearchContext(VictimPool.of(session), pending, runner)
         return self._context
 
     def _is_beyond_help(self, view: GangView) -> bool:

@@ -7,7 +7,7 @@ priority take within their quota what siblings of lower priority hold within the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from scheduler.core.actions.attempts import Attempts, evict_reason
@@ -28,6 +28,9 @@ from scheduler.core.solver.reclaim_rules import (
 )
 from scheduler.core.solver.victims import Batch, VictimPool, VictimSequence
 
+#: CPU, memory and GPUs as a reason shows them.
+Triple = tuple[float, float, float]
+
 
 class ReclaimAction:
     """Takes room from other queues."""
@@ -47,6 +50,8 @@ class ReclaimRules:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        #: Queue -> its quota and its fair share, rounded for reasons.
+        self._bounds: dict[int, tuple[Triple, Triple]] = {}
 
     def serves(self, view: GangView) -> bool:
         """Return True: every pod group is served."""
@@ -67,13 +72,35 @@ class ReclaimRules:
         )
         if not may_start(self._session, reclaimer):
             return None
-        return ReclaimAttempt(self._session, view, reclaimer)
+        return ReclaimAttempt(self._session, view, reclaimer, self.side)
+
+    def side(self, queue: int) -> QueueSide:
+        """Return what a queue holds now, beside what it may hold."""
+        ledger = self._session.policy.ledger
+        bounds = self._bounds.get(queue)
+        if bounds is None:
+            bounds = (_triple(ledger.quotas[queue]), _triple(ledger.fair_shares[queue]))
+            self._bounds[queue] = bounds
+        return QueueSide(
+            name=ledger.display_names[queue],
+            allocated=_triple(ledger.allocated[queue]),
+            quota=bounds[0],
+            fair_share=bounds[1],
+            priority=ledger.priorities[queue],
+        )
 
 
 class ReclaimAttempt:
     """The rules for one reclaimer."""
 
-    def __init__(self, session: Session, view: GangView, reclaimer: Reclaimer) -> None:
+    def __init__(
+        self,
+        session: Session,
+        view: GangView,
+        reclaimer: Reclaimer,
+        side: Callable[[int], QueueSide],
+    ) -> None:
+        self._side = side
         self._session = session
         self._view = view
         self._reclaimer = reclaimer
@@ -146,17 +173,7 @@ class ReclaimAttempt:
             )
         return self._side(victim_queue), self._side(queue)
 
-    def _side(self, queue: int) -> QueueSide:
-        ledger = self._session.policy.ledger
-        return QueueSide(
-            name=ledger.display_names[queue],
-            allocated=_triple(ledger.allocated[queue]),
-            quota=_triple(ledger.quotas[queue]),
-            fair_share=_triple(ledger.fair_shares[queue]),
-            priority=ledger.priorities[queue],
-        )
 
-
-def _triple(amounts: Sequence[float]) -> tuple[float, float, float]:
+def _triple(amounts: Sequence[float]) -> Triple:
     """Return CPU, memory and GPUs, rounded: the order in which pods were summed must not show in a reason."""
     return (round(amounts[0], 6), round(amounts[1], 6), round(amounts[2], 6))

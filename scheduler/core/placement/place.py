@@ -90,7 +90,7 @@ class Placer:
         """
         if not tasks:
             return False
-        refusal = self._refuse_chunk(view, tasks)
+        refusal = self.refuse_chunk(view, tasks)
         if refusal is not None:
             if not nominate_only:
                 self._session.fit.add_pod_group(
@@ -122,7 +122,7 @@ class Placer:
             return self.place(statement, view, [task], home, nominate_only=True)
         # `place` could choose other devices of the node for a task that shares some.
         if (
-            self._refuse_chunk(view, [task]) is not None
+            self.refuse_chunk(view, [task]) is not None
             or self.failed_check(task, victim_invariant=False)
             or self._refuse_on(view, task_class, node)
             or not own_devices_have_room(session, task)
@@ -146,27 +146,40 @@ class Placer:
         the node, if the task has free room on it and may be bound directly; None if `place` must decide
         (no node takes it, it would have to wait, a gate or check refuses)
         """
-        task_class = self._session.state.tasks.task_class[task]
-        candidates = self._everywhere.get(task_class.index)
+        candidates = self._everywhere.get(self._session.state.tasks.task_class[task].index)
         if candidates is None:
-            if task_class.index in self._everywhere:
-                return None
-            candidates = self._everywhere[task_class.index] = self._unchecked_candidates(
-                task_class, task
-            )
-            if candidates is None:
-                return None
-        if self._refuse_chunk(view, (task,)) is not None:
+            candidates = self._free_candidates(task)
+        if candidates is None or self.refuse_chunk(view, (task,)) is not None:
             return None
         node = candidates.best()
         if node >= 0 and candidates.is_free(node):
             return node
         return None
 
-    def _unchecked_candidates(self, task_class: TaskClass, task: int) -> Candidates | None:
+    def _free_candidates(self, task: int) -> Candidates | None:
         """Return the candidates of a class on all nodes; None if tasks need checks or may not be bound directly."""
+        task_class = self._session.state.tasks.task_class[task]
+        if task_class.index in self._everywhere:
+            return None
+        candidates = None
+        if can_bind_directly(self._session, task):
+            candidates = self.unchecked_candidates(task)
+        self._everywhere[task_class.index] = candidates
+        return candidates
+
+    def unchecked_candidates(self, task: int) -> Candidates | None:
+        """Return all nodes for tasks like this one, best first; None if only `place` can decide.
+
+        It decides about tasks that need checks, share devices or take NUMA zones, and where no answer may be kept.
+        """
+        task_class = self._session.state.tasks.task_class[task]
         rules = self.rules(task_class, task)
-        if rules.checks or rules.is_volatile or not can_bind_directly(self._session, task):
+        if (
+            rules.checks
+            or rules.is_volatile
+            or task_class.is_shared
+            or self._session.hooks.numa is not None
+        ):
             return None
         return self._candidates_of(task_class, rules, self._session.all_nodes, task)
 
@@ -217,7 +230,8 @@ class Placer:
 
     # ------------------------------------------------------------------------------ recursion
 
-    def _refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
+    def refuse_chunk(self, view: GangView, tasks: Sequence[int]) -> CapacityRefusal | None:
+        """Return why the capacity gates refuse the next chunk of a pod group; None if they do not."""
         session = self._session
         preemptible = session.is_next_preemptible(view.pod_group)
         if view.queue == NOWHERE or not session.policy.can_refuse(

@@ -47,7 +47,7 @@ class ProbeDemand:
         self.view = partial_view(session, view, self.tasks)
         classes = [class_of[task] for task in self.tasks]
         first = classes[0]
-        self.is_one_class = classes.count(first) == len(classes)
+        self.is_one_class = len(classes) == 1 or classes.count(first) == len(classes)
         if self.is_one_class:
             self.gpus = [first.gpu_amount + first.mig_units] * len(classes)
             self.wants_gpu = not first.is_cpu_only

@@ -22,7 +22,7 @@ from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
 from scheduler.core.solver.victims import Batch
 
 #: Float noise that sums of GPUs may carry.
-_NOISE = 1e-6
+NOISE = 1e-6
 #: (topology, label of the required level)
 _Level = tuple[str, str]
 #: level -> the domain of each node (-1 for none), and the number of domains
@@ -42,11 +42,17 @@ class GrowingFilter(Protocol):
 
 
 class VictimFilters:
-    """All filters of one probe, and how many sets they rejected."""
+    """All filters of one probe.
+
+    Attributes
+    ----------
+    rejected : how many sets they rejected
+    has_passed : whether a set has passed, so that all larger ones do
+    """
 
     def __init__(self, session: Session, demand: ProbeDemand, room: Floats) -> None:
         self.rejected = 0
-        self._has_passed = False
+        self.has_passed = False
         self._filters: list[GrowingFilter] = []
         affinity = NodeAffinityFilter.make(session, demand, room)
         if affinity is not None:
@@ -56,25 +62,20 @@ class VictimFilters:
             self._filters.append(topology)
         self._filters.append(_idle_gpus_filter(demand, room))
 
-    def add_batch(self, batch: Batch) -> None:
-        """Add one more batch."""
-        self.add(batch.nodes, batch.gpus)
-
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
-        """Add victims."""
-        if not self._has_passed:
-            for growing_filter in self._filters:
-                growing_filter.add(nodes, gpus)
+        """Add victims; not needed once a set has passed."""
+        for growing_filter in self._filters:
+            growing_filter.add(nodes, gpus)
 
     def passes(self) -> bool:
         """Return whether the set so far passes every filter."""
-        if self._has_passed:
+        if self.has_passed:
             return True
         for growing_filter in self._filters:
             if not growing_filter.passes():
                 self.rejected += 1
                 return False
-        self._has_passed = True
+        self.has_passed = True
         return True
 
 
@@ -92,27 +93,28 @@ class UniformGpusFilter:
         self._room = room
         #: node of a victim -> its room with the victims so far, and the slots in it
         self._room_and_slots: dict[int, tuple[float, int]] = {}
-        fitting_room = room[room >= self._gpus_per_task - _NOISE]
+        fitting_room = room[room >= self._gpus_per_task - NOISE]
         self._slots = (
-            int(np.floor((fitting_room + _NOISE) / self._gpus_per_task).sum())
+            int(np.floor((fitting_room + NOISE) / self._gpus_per_task).sum())
             if fitting_room.size
             else 0
         )
 
     def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
         """Count the slots that each victim adds on its node."""
-        gpus_per_task = self._gpus_per_task
+        known = self._room_and_slots
         for node, freed_gpus in zip(nodes, gpus, strict=True):
             if freed_gpus and node >= 0:
-                room_and_slots = self._room_and_slots.get(node)
+                room_and_slots = known.get(node)
                 if room_and_slots is None:
                     room = float(self._room[node])
-                    slots_before = tasks_fitting(room, gpus_per_task)
+                    slots_before = tasks_fitting(room, self._gpus_per_task)
                 else:
                     room, slots_before = room_and_slots
                 room += freed_gpus
-                slots = tasks_fitting(room, gpus_per_task)
-                self._room_and_slots[node] = (room, slots)
+                # `tasks_fitting` without the call, which would be the dearest part of a long search.
+                slots = int((room + NOISE) / self._gpus_per_task) if room > 0 else 0
+                known[node] = (room, slots)
                 self._slots += slots - slots_before
 
     def passes(self) -> bool:
@@ -130,9 +132,10 @@ class LocalGpuBound:
         self._gpus_per_task, self._task_count = demand.gpus_per_task, len(demand.tasks)
         self._shared_gpus = session.state.nodes.shared_gpus
         self._room = room.tolist()
-        self._slots_now = int(np.floor((np.maximum(room, 0) + _NOISE) / demand.gpus_per_task).sum())
-        #: node -> the GPUs that its victims free
-        self._freed_gpus: dict[int, float] = {}
+        slots_now = int(np.floor((np.maximum(room, 0) + NOISE) / demand.gpus_per_task).sum())
+        self._missing = self._task_count - slots_now
+        #: node -> its GPUs with the victims so far, and how many slots it must then have
+        self._gpus_and_need: dict[int, tuple[float, int]] = {}
         #: pod group -> the node of its first victim
         self._first_node: dict[int, int] = {}
         #: the nodes of pod groups with victims on several nodes
@@ -147,18 +150,25 @@ class LocalGpuBound:
         """Add one more batch."""
         first_node = self._first_node.setdefault(batch.pod_group, batch.nodes[0])
         for node, freed_gpus in zip(batch.nodes, batch.gpus, strict=True):
-            self._freed_gpus[node] = self._freed_gpus.get(node, 0.0) + freed_gpus
+            gpus, needed_slots = self._gpus_and_need.get(node) or self._before(node)
+            self._gpus_and_need[node] = (gpus + freed_gpus, needed_slots)
             if node != first_node:
                 self._undecided_nodes |= {node, first_node}
 
     def may_fit(self, node: int) -> bool:
         """Return whether the demand could fit if the victims on a node are evicted, and no others."""
-        if node in self._undecided_nodes or self._shared_gpus[node]:
-            return True
-        room, gpus_per_task = self._room[node], self._gpus_per_task
-        slots = tasks_fitting(room + self._freed_gpus.get(node, 0.0), gpus_per_task)
-        added_slots = slots - tasks_fitting(room, gpus_per_task)
-        return self._slots_now + added_slots >= self._task_count
+        gpus, needed_slots = self._gpus_and_need.get(node) or self._before(node)
+        return (
+            (gpus + NOISE) / self._gpus_per_task >= needed_slots
+            or self._missing <= 0
+            or node in self._undecided_nodes
+            or bool(self._shared_gpus[node])
+        )
+
+    def _before(self, node: int) -> tuple[float, int]:
+        """Return the GPUs of a node before any eviction, and the slots that it must have with its victims gone."""
+        gpus = self._room[node]
+        return gpus, tasks_fitting(gpus, self._gpus_per_task) + self._missing
 
 
 class NodeGpusFilter:

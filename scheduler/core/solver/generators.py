@@ -84,24 +84,25 @@ class Probe:
         barred: set[int] = set()
         if self.filters.passes():
             yield None
-        settled, is_useful = self.settled_set, self.is_useful
+        settled, is_useful, filters = self.settled_set, self.is_useful, self.filters
         has_limits = bool(self.session.disruptions)
         for batch in self.sequence.read():
             if settled and not settled.isdisjoint(batch.tasks):
                 continue
-            if batch.pod_group in barred:
+            if barred and batch.pod_group in barred:
                 continue
             if is_useful is not None:
                 if not is_useful(batch):
                     self.has_skipped = True
                     skipped.setdefault(batch.pod_group, []).append(batch)
                     continue
-                if batch.pod_group in skipped:
+                if skipped and batch.pod_group in skipped:
                     batch = joined([*skipped.pop(batch.pod_group), batch])
             if has_limits and self._is_barred(batch):
                 barred.add(batch.pod_group)
                 continue
-            self.filters.add_batch(batch)
+            if not filters.has_passed:
+                filters.add(batch.nodes, batch.gpus)
             yield batch
 
     def _is_barred(self, batch: Batch) -> bool:
@@ -124,6 +125,7 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
     tasks_of: dict[int, list[int]] = {}
     groups_on: dict[int, dict[int, None]] = {}
     bound = LocalGpuBound.make(probe.session, probe.demand, probe.room)
+    filters = probe.filters
     for batch in probe.growing():
         if batch is None:
             if probe.settled:
@@ -134,12 +136,12 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
             groups_on.setdefault(node, {})[batch.pod_group] = None
         if bound is not None:
             bound.add(batch)
-        if not probe.filters.passes():
+        if not filters.has_passed and not filters.passes():
             continue
         yielded: set[Potential] = set()
         for node in _nodes_of(probe.session, batch.pod_group):
             if bound is not None and not bound.may_fit(node):
-                probe.filters.rejected += 1
+                filters.rejected += 1
                 continue
             potential = tuple(
                 task for pod_group in groups_on.get(node, ()) for task in tasks_of[pod_group]
@@ -165,7 +167,7 @@ def multi_node_gang(probe: Probe) -> Iterator[Potential]:
                 yield ()
             continue
         collected.add(batch)
-        if probe.filters.passes():
+        if probe.filters.has_passed or probe.filters.passes():
             yield from collected.prefixes()
 
 
@@ -177,7 +179,7 @@ class _Collected:
         self._batches: list[Batch] = []
         #: Node -> numbers of the collected batches with victims on it.
         self._on_node: dict[int, list[int]] = {}
-        #: pod group -> the numbers of its batches
+        #: pod group that loses its tasks in several batches -> their numbers
         self._of_pod_group: dict[int, list[int]] = {}
         #: Node -> GPUs that are free with the collected victims gone.
         self._capacity: dict[int, float] = {}
@@ -192,7 +194,8 @@ class _Collected:
         """Add a batch; its nodes no longer count in the baseline."""
         number = len(self._batches)
         self._batches.append(batch)
-        self._of_pod_group.setdefault(batch.pod_group, []).append(number)
+        if not batch.is_rest or batch.pod_group in self._of_pod_group:
+            self._of_pod_group.setdefault(batch.pod_group, []).append(number)
         for node, gpus in zip(batch.nodes, batch.gpus, strict=True):
             on_node = self._on_node.get(node)
             if on_node is None:
@@ -238,7 +241,7 @@ class _Collected:
         numbers = {number for node in nodes for number in self._on_node[node]}
         for number in tuple(numbers):
             batch = self._batches[number]
-            if len(batch.tasks) > 1:
+            if len(batch.tasks) > 1 and batch.pod_group in self._of_pod_group:
                 earlier = self._of_pod_group[batch.pod_group]
                 numbers.update(earlier[: earlier.index(number)])
         return tuple(task for number in sorted(numbers) for task in self._batches[number].tasks)

@@ -204,6 +204,33 @@ class TurnOrder:
                 self._tree.forget_keys(queue)
 
 
+def goes_first(session: Session, pending: PendingTable, view: GangView, victim: GangView) -> bool:
+    """Return whether a pod group has its turn before its only victim; call it after the eviction.
+
+    In the same leaf queue their own order decides, and as long as both are the next of sibling queues, the keys of
+    these: the turns of all others change nothing. Only in other cases is the whole order needed.
+    """
+    entry = (session.pod_group_key(view), view.pod_group)
+    victim_entry = (session.pod_group_key(victim), victim.pod_group)
+    queue, victim_queue = view.queue, victim.queue
+    if queue == victim_queue:
+        return entry < victim_entry
+    parents, policy = session.policy.ledger.parents, session.policy
+    if parents[queue] == parents[victim_queue] and _is_next(pending, entry, queue):
+        bystanders = pending.entries(victim_queue)
+        if not bystanders or victim_entry < bystanders[0]:
+            request = session.requested_by(view.next_chunk(include_evicted=True))
+            victim_request = session.requested_by(victim.next_chunk(include_evicted=True))
+            return policy.key(queue, request) < policy.key(victim_queue, victim_request)
+    return TurnOrder(session, pending, [victim, view]).pop() is view
+
+
+def _is_next(pending: PendingTable, entry: Entry, queue: int) -> bool:
+    """Return whether a pending pod group with this entry comes before all others of its leaf queue."""
+    entries = pending.entries(queue)
+    return entries[0][1] == entry[1] and (len(entries) == 1 or entry < entries[1])
+
+
 class _LeafTurns:
     """One leaf queue: participants and bystanders, each sorted, merged as they are read."""
 

@@ -156,10 +156,12 @@ class VictimSequence:
         self._most_groups = most_groups
         self._passed_over = passed_over
         self._leaves = {queue: _LeafVictims(pool.entries(queue)) for queue in leaves}
-        #: queue -> what the batches so far take from it
-        self._lost: dict[int, Amounts] = {}
         self._tree = QueueTree(session.policy.ledger.paths, leaves)
         self._children, self._keys = self._tree.children, self._tree.keys
+        #: Leaf queue -> those of it and its ancestors that have siblings, and so are compared by a key.
+        self._compared = {leaf: self._with_siblings(leaf) for leaf in leaves}
+        #: queue that is compared -> what the batches so far take from it
+        self._lost: dict[int, Amounts] = {}
         self._pod_groups: set[int] = set()
         self.batches: list[Batch] = []
 
@@ -236,11 +238,12 @@ class VictimSequence:
         leaf = self._leaves[queue]
         leaf.head = None
         view, batch = loss.view, loss.batch
-        self._tree.forget_keys(queue)
+        for index in self._compared[queue]:
+            self._keys.pop(index, None)
         if not self._session.state.tasks.bound_now.isdisjoint(batch.tasks):
             return None
         lost = self._lost
-        for index in self._policy.ledger.paths[queue]:
+        for index in self._compared[queue]:
             lost[index] = plus(lost.get(index, NO_AMOUNTS), loss.held)
         self._pod_groups.add(batch.pod_group)
         if self._passed_over and not self._passed_over.isdisjoint(batch.tasks):
@@ -258,14 +261,24 @@ class VictimSequence:
 
     # ----------------------------------------------------------------------------------- keys
 
+    def _with_siblings(self, leaf: int) -> tuple[int, ...]:
+        parents = self._policy.ledger.parents
+        return tuple(
+            queue
+            for queue in self._policy.ledger.paths[leaf]
+            if len(self._children[parents[queue]]) > 1
+        )
+
     def _most_served(self, parent: int) -> int:
         children = self._children[parent]
         if len(children) == 1:
             return children[0]
         best = NOWHERE
         best_key: Comparable | None = None
-        for child in list(children):
-            key = self._key(child)
+        for child in children:
+            key = self._keys.get(child)
+            if key is None:
+                key = self._key(child)
             if key is None:
                 continue
             if best_key is None or best_key < key:
@@ -278,17 +291,15 @@ class VictimSequence:
         return queue
 
     def _key(self, queue: int) -> Comparable | None:
-        """Return the key of a queue after its losses; None if its next leaf has no candidate left."""
-        key = self._keys.get(queue)
-        if key is None:
-            leaf = queue
-            while leaf not in self._leaves:
-                leaf = self._most_served(leaf)
-            loss = self._head(leaf)
-            if loss is None:
-                return None
-            lost = plus(self._lost.get(queue, NO_AMOUNTS), loss.held)
-            key = self._keys[queue] = self._policy.key(queue, NO_AMOUNTS, lost)
+        """Measure the key of a queue after its losses; None if its next leaf has no candidate left."""
+        leaf = queue
+        while leaf not in self._leaves:
+            leaf = self._most_served(leaf)
+        loss = self._head(leaf)
+        if loss is None:
+            return None
+        lost = plus(self._lost.get(queue, NO_AMOUNTS), loss.held)
+        key = self._keys[queue] = self._policy.key(queue, NO_AMOUNTS, lost)
         return key
 
 
