@@ -25,6 +25,8 @@ from django.core.cache.backends.base import BaseCache
 from django.http import HttpRequest
 from prometheus_client import Counter as Metric
 
+from queues.access.rate_limits import AT_ONCE, RateLimit
+
 log = logging.getLogger(__name__)
 
 WINDOW_S = 300
@@ -32,6 +34,9 @@ PAIR_FAILURES = 5
 ADDRESS_FAILURES = 30
 HASHES_AT_ONCE = 2
 BUSY_RETRY_S = 1
+#: The limits that a refused client is told.
+FAILURES = RateLimit(name="failures", quota=PAIR_FAILURES, unit="failed-log-ins", window_s=WINDOW_S)
+HASHES = RateLimit(name="passwords", quota=HASHES_AT_ONCE, unit=AT_ONCE)
 LOGGED_NAME_LENGTH = 64
 ATTEMPTS = Metric("kaiweb_login_attempts", "Log-in attempts", labelnames=["outcome"])
 

@@ -16,6 +16,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 
 from frontend.dashboard import login_guard
 from frontend.dashboard.assets import NoBuildError, load_assets
+from queues.access.rate_limits import RateLimit
 from queues.access.rights import rights_of
 
 
@@ -39,6 +40,7 @@ class Login(LoginView):
                 login_guard.note_busy()
                 return self._refused(
                     "Others are logging in at this moment. Try again in a few seconds.",
+                    login_guard.HASHES,
                     login_guard.BUSY_RETRY_S,
                 )
             wait_s = login_guard.locked_for_s(attempt)
@@ -47,6 +49,7 @@ class Login(LoginView):
                 unit = "minute" if minutes == 1 else "minutes"
                 return self._refused(
                     f"Too many failed attempts from your address. Try again in {minutes} {unit}.",
+                    login_guard.FAILURES,
                     wait_s,
                 )
             return super().post(request, *args, **kwargs)
@@ -64,14 +67,15 @@ class Login(LoginView):
     def _attempt(self) -> login_guard.LoginAttempt:
         return login_guard.attempt_of(self.request, self.request.POST.get("username", ""))
 
-    def _refused(self, reason: str, retry_after_s: int) -> HttpResponse:
+    def _refused(self, reason: str, limit: RateLimit, retry_after_s: int) -> HttpResponse:
         """Return the form with the reason of the refusal; the password was not checked."""
         form = self.authentication_form(
             self.request, initial={"username": self.request.POST.get("username", "")[:150]}
         )
         context = self.get_context_data(form=form, refusal=reason)
         response = self.render_to_response(context, status=429)
-        response["Retry-After"] = str(retry_after_s)
+        for name, value in limit.refusal_headers(retry_after_s).items():
+            response[name] = value
         return response
 
 

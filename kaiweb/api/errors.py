@@ -248,8 +248,10 @@ def _too_large(error: Exception) -> Problem:
 
 def _too_many(error: Exception) -> Problem:
     assert isinstance(error, kube.TooManyRequestsError)
+    # The API server does not tell its limit, only when to ask again.
     wait = str(max(1, round(error.retry_after_s)))
-    return Problem("rate-limited", str(error), headers={"Retry-After": wait})
+    headers = {"Retry-After": wait, "RateLimit": f'"cluster";r=0;t={wait}'}
+    return Problem("rate-limited", str(error), headers=headers)
 
 
 MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (

@@ -26,6 +26,16 @@ PROBLEM = {
     "required": ["type", "title", "status", "detail", "instance", "requestId", "errors"],
 }
 
+TEXT = {"type": "string"}
+HEADERS = {
+    "RateLimit-Policy": {
+        "description": "The limit that applies, its quota and unit.",
+        "schema": TEXT,
+    },
+    "RateLimit": {"description": "What is left of it; t: seconds until more is.", "schema": TEXT},
+    "Retry-After": {"description": "Seconds to wait, where that helps.", "schema": TEXT},
+}
+
 
 def add_problems(
     result: dict[str, Any], generator: object, request: object, public: bool
@@ -34,6 +44,7 @@ def add_problems(
     result["components"]["schemas"]["Problem"] = PROBLEM
     answer = {
         "description": "Refused; `type` says why.",
+        "headers": HEADERS,
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
     for operations in result["paths"].values():

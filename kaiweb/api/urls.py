@@ -9,11 +9,11 @@ from kaiweb.api.streams import event_view, wait_views
 from kaiweb.api.views import (
     access,
     accounts,
-    audit,
     changes,
     health,
     history,
     nodes,
+    operations,
     queue_trees,
     queues,
     scheduling,
@@ -25,7 +25,8 @@ from kaiweb.api.views import (
 )
 from kaiweb.api.views.details import manifests, topologies
 from kaiweb.api.views.details import queues as queue_details
-from kaiweb.api.views.shards import settings, shards
+from kaiweb.api.views.reports import audit, months
+from kaiweb.api.views.shards import settings, shards, snapshot
 
 WORKLOAD = "workloads/<str:namespace>/<str:name>"
 
@@ -75,6 +76,11 @@ urlpatterns = [
     path("gpus/<str:node>/<int:index>", nodes.GpuDetail.as_view(), name="gpu"),
     path("shards", shards.Shards.as_view(), name="shards"),
     path("shards/<str:name>", shards.ShardDetail.as_view(), name="shard"),
+    path("snapshot", snapshot.Snapshot.as_view(), name="snapshot"),
+    path("operations", operations.Operations.as_view(), name="operations"),
+    path("operations/<str:pk>", operations.OperationDetail.as_view(), name="operation"),
+    path("reports", months.Reports.as_view(), name="reports"),
+    path("reports/<str:month>", months.ReportDetail.as_view(), name="report"),
     path("settings", settings.EffectiveSettings.as_view(), name="settings"),
     path("sessions", scheduling.Sessions.as_view(), name="sessions"),
     path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),

@@ -20,6 +20,7 @@ import orjson
 from kaiweb import request_id
 from kaiweb.api.errors import MEDIA_TYPE, Problem
 from queues.access.http_guard import RareLog
+from queues.access.rate_limits import AT_ONCE, RateLimit
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -30,6 +31,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOG_INS = frozenset({("POST", "/login"), ("POST", "/login/kubernetes")})
 #: Answered under any load: the supervisor and probes judge the process by it.
 ALWAYS_ANSWERED = frozenset({"/healthz"})
+API = "/api/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +79,8 @@ class RequestGuard:
             return
         try:
             body = await self._body(scope, receive)
-            with self._slot(scope):
-                await self._app(scope, _replayed(body, receive), send)
+            with self._slot(scope) as headers:
+                await self._app(scope, _replayed(body, receive), _with_headers(send, headers))
         except DisconnectedError:
             return
         except Problem as problem:
@@ -135,8 +137,8 @@ class RequestGuard:
         )
 
     @contextmanager
-    def _slot(self, scope: Scope) -> Iterator[None]:
-        """Take a slot among the running requests.
+    def _slot(self, scope: Scope) -> Iterator[Mapping[str, str]]:
+        """Take a slot among the running requests; yield the headers that say how many are left.
 
         Raises
         ------
@@ -148,14 +150,21 @@ class RequestGuard:
                 raise Problem(
                     "overloaded" if key == ("in all",) else "rate-limited",
                     f"more than {allowed} requests at once: {' '.join(key)}; try again in a second",
-                    headers={"Retry-After": "1"},
+                    headers=_limit(key, allowed).refusal_headers(1),
                 )
         self._running.update(key for key, _allowed in bounds)
         try:
-            yield
+            yield self._headers(scope) if bounds else {}
         finally:
             self._running.subtract(key for key, _allowed in bounds)
             self._running += Counter()  # removes zero counts
+
+    def _headers(self, scope: Scope) -> Mapping[str, str]:
+        """Return how many requests of the same address may run beside this one, for answers of the API."""
+        if not scope["path"].startswith(API):
+            return {}
+        key, allowed = ("from", _address(scope)), self._limits.requests_per_address
+        return _limit(key, allowed).headers(allowed - self._running[key])
 
     def _bounds(self, scope: Scope) -> Iterator[tuple[tuple[str, ...], int]]:
         """Yield the counters of the request, each with the number that may run at once."""
@@ -170,6 +179,31 @@ class RequestGuard:
 def _address(scope: Scope) -> str:
     client = scope.get("client")
     return client[0] if client else ""
+
+
+def _limit(key: tuple[str, ...], allowed: int) -> RateLimit:
+    """Return the limit of a counter of `_bounds`; its name does not repeat the address."""
+    name = {"from": "address", "log-ins": "log-ins", "in all": "server"}[key[0]]
+    return RateLimit(name=name, quota=allowed, unit=AT_ONCE)
+
+
+def _with_headers(send: Send, headers: Mapping[str, str]) -> Send:
+    """Return a `send` that adds headers to the answer, unless it has them."""
+    if not headers:
+        return send
+
+    async def extended(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _value in message["headers"]}
+            added = [
+                (name.lower().encode(), value.encode())
+                for name, value in headers.items()
+                if name.lower().encode() not in present
+            ]
+            message = {**message, "headers": [*message["headers"], *added]}
+        await send(message)
+
+    return extended
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
@@ -188,7 +222,7 @@ async def _refuse(scope: Scope, send: Send, problem: Problem) -> None:
     """Answer with a problem document below /api, elsewhere with a line of text."""
     refusal_id = uuid.uuid4().hex
     request_id.current.set(refusal_id)
-    if scope["path"].startswith("/api/"):
+    if scope["path"].startswith(API):
         kind, body = MEDIA_TYPE, orjson.dumps(problem.body(scope["path"]))
     else:
         kind, body = "text/plain; charset=utf-8", problem.detail.encode()

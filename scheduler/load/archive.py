@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -126,7 +126,7 @@ def body_of(
     return {
         "config": _config_body(settings.core),
         "schedulerParams": _params_body(settings),
-        "rawObjects": {key: list(objects.get(key, ())) for key in RAW},
+        "rawObjects": {key: list(objects[key]) for key in RAW if key in objects},
         "discovery": {},
         "kaiweb": {
             "now": now,
@@ -136,16 +136,20 @@ def body_of(
     }
 
 
-def write_body(path: Path, body: Mapping[str, Any]) -> None:
+def write_body(file: Path | IO[bytes], body: Mapping[str, Any]) -> None:
     """Write the JSON of a snapshot file."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(MEMBER, json.dumps(body))
 
 
-def read_objects(gateway: Gateway, params: ShardParams) -> dict[str, list[dict[str, Any]]]:
-    """Read the raw objects of a snapshot; a kind that is not served is empty."""
+def read_objects(
+    gateway: Gateway, params: ShardParams, without: Collection[Resource] = ()
+) -> dict[str, list[dict[str, Any]]]:
+    """Read the raw objects of a snapshot, but not some kinds; a kind that is not served is empty."""
     objects: dict[str, list[dict[str, Any]]] = {}
     for key, resource in RAW.items():
+        if resource in without:
+            continue
         try:
             listing = gateway.list(resource, as_type=dict)
         except NotFoundError:

@@ -47,7 +47,8 @@ def log_in(request: HttpRequest) -> JsonResponse:
     wait_s = login_guard.locked_for_s(attempt)
     if wait_s:
         answer = _problem(429, "Too many failed attempts from your address.")
-        answer["Retry-After"] = str(wait_s)
+        for name, value in login_guard.FAILURES.refusal_headers(wait_s).items():
+            answer[name] = value
         return answer
     token = _token_of(request)
     if token is None:

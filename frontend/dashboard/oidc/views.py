@@ -59,7 +59,8 @@ def begin(request: HttpRequest) -> HttpResponseBase:
     if wait_s:
         text = "Too many failed attempts from your address. Try again in a few minutes."
         response = _refusal(request, text, status=429)
-        response["Retry-After"] = str(wait_s)
+        for name, value in login_guard.FAILURES.refusal_headers(wait_s).items():
+            response[name] = value
         return response
     try:
         answer: HttpResponseBase = _Begin.as_view()(request)

@@ -50,18 +50,15 @@ PERIOD = [
     ),
 ]
 _BELOW = _query("queue", "Queues, each with those below it; comma for or.")
-USAGE_FILTERS = [
-    *PAGE,
-    *PERIOD,
-    _BELOW,
-    OpenApiParameter(
-        "by",
-        OpenApiTypes.STR,
-        OpenApiParameter.QUERY,
-        enum=["queue", "owner", "model"],
-        description="What the rows stand for; by default queues.",
-    ),
-]
+_BY = OpenApiParameter(
+    "by",
+    OpenApiTypes.STR,
+    OpenApiParameter.QUERY,
+    enum=["queue", "owner", "model"],
+    description="What the rows stand for; by default queues.",
+)
+USAGE_FILTERS = [*PAGE, *PERIOD, _BELOW, _BY]
+MONTH_FILTERS = [*PAGE, _BELOW, _BY]
 QUEUE_USAGE_FILTERS = [*PAGE, *PERIOD]
 USAGE_SERIES_FILTERS = [*PERIOD, _BELOW]
 QUEUE_SERIES_FILTERS = [
@@ -113,6 +110,11 @@ DRY_RUN = [
     ),
 ]
 SHARD = _query("shard", "The shard; by default `default`.")
+SNAPSHOT = [
+    SHARD,
+    _query("anonymise", "Replace all names.", OpenApiTypes.BOOL),
+]
+OPERATION_STATES = _query("state", "Of queued, running, done, failed; comma for or.")
 SHARD_WRITE = [
     ONLY_DRY_RUN,
     REASON,

@@ -98,3 +98,16 @@ class UsageReport(Page):
     def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
         """Add the field whose name is no Python name."""
         return {**super().get_fields(), "from": s.DateTimeField()}
+
+
+class Month(s.Serializer[object]):
+    month = s.CharField(help_text="For example 2026-11.")
+    closed = s.BooleanField()
+
+    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+        """Add the fields whose name is no Python name."""
+        return {**super().get_fields(), "from": s.DateTimeField(), "to": s.DateTimeField()}
+
+
+class ReportList(s.Serializer[object]):
+    items = Month(many=True)

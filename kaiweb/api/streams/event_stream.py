@@ -28,6 +28,7 @@ from kaiweb.live.frames import open_snapshot, read_missed
 from kaiweb.live.hub import hub
 from kaiweb.live.subscription import Batch, Frame, Reset, Subscription
 from kaiweb.live.topics import Topic, parse_topic
+from queues.access.rate_limits import RateLimit
 
 PATH = "/api/v1/events"
 HEARTBEAT_S = 15.0
@@ -224,6 +225,8 @@ def read_event(body: bytes) -> dict[str, Any]:
 
 async def _refuse(send: Send) -> None:
     problem = Problem("rate-limited", "too many open live connections of this user")
-    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"retry-after", b"5")]
+    limit = RateLimit(name="live", quota=sockets.MAX_SOCKETS_PER_USER, unit="open-connections")
+    fields = {"Content-Type": MEDIA_TYPE, **limit.refusal_headers(5)}
+    headers = [(name.lower().encode(), value.encode()) for name, value in fields.items()]
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})
     await send({"type": "http.response.body", "body": orjson.dumps(problem.body(PATH))})

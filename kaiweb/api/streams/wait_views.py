@@ -25,6 +25,7 @@ from queues.workloads.reasons import NOT_EVALUATED
 
 ENDED = (WorkloadState.FINISHED, WorkloadState.FAILED)
 MAX_GENERATION = 2**63 - 1
+SYNCED = "synced"
 
 
 class WorkloadWait(View):
@@ -68,11 +69,17 @@ class QueueWait(View):
     """Wait until an edit of a queue is shown."""
 
     shows = Shows.QUEUE
-    accepts: ClassVar = {"get": ("generation", "timeout")}
+    accepts: ClassVar = {"get": ("for", "generation", "timeout")}
 
     @extend_schema(
         operation_id="waitForQueue",
         parameters=[
+            OpenApiParameter(
+                "for",
+                str,
+                enum=[SYNCED],
+                description="synced, also when absent: the mirror shows the generation.",
+            ),
             OpenApiParameter(
                 "generation",
                 {"type": "integer", "minimum": 0, "maximum": MAX_GENERATION},
@@ -85,6 +92,9 @@ class QueueWait(View):
     )
     def get(self, request: Request, name: str) -> Response:
         """Answer 200 once lists and live frames show this generation of the queue, 202 if they do not in time."""
+        event = request.query_params.get("for", SYNCED)
+        if event != SYNCED:
+            raise bad_parameter("for", f"expected {SYNCED}", event, [SYNCED])
         wanted = _number(request, "generation", MAX_GENERATION)
         _check_timeout(request)
         row = Queue.objects.filter(name=name).first()

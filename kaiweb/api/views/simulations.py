@@ -27,6 +27,7 @@ from kaiweb.items.visibility import Visibility
 from kaiweb.models import Simulation
 from kaiweb.planning import simulations
 from kaiweb.planning.hidden_names import refuse_hidden_names
+from queues.access.rate_limits import RateLimit
 from queues.access.rights import SIMULATE
 from queues.tree.shape import shown
 from scheduler.tools.simulate.what_if.question import read_question
@@ -57,7 +58,7 @@ class Simulations(View):
     )
     def get(self, request: Request) -> Response:
         """List simulations of the last seven days, newest first."""
-        rows = _visible(request).defer("question", "answer")
+        rows = visible_simulations(request).defer("question", "answer")
         return pagination.answer(
             request, rows, SORTING, lambda page: [_summary(row) for row in page]
         )
@@ -70,7 +71,7 @@ class Simulations(View):
     )
     def post(self, request: Request) -> Response:
         """Run the scheduler on a copy of the cluster with these edits; nothing is written."""
-        wait_s = _wait_s(request)
+        wait_s = preferred_wait_s(request)
         return idempotency.answer_once(request, lambda: _start(request, request.data, wait_s))
 
 
@@ -124,7 +125,7 @@ class SimulationDetail(View):
         return Response(status=204)
 
 
-def _visible(request: Request) -> QuerySet[Simulation]:
+def visible_simulations(request: Request) -> QuerySet[Simulation]:
     """Return all simulations; for callers who see only some queues, their own and the previews of visible changes."""
     rows = Simulation.objects.select_related("author")
     if not caller_visibility(request).is_partial:
@@ -134,7 +135,7 @@ def _visible(request: Request) -> QuerySet[Simulation]:
 
 
 def _find(request: Request, pk: int) -> Simulation:
-    row = row_with_number(_visible(request), pk)
+    row = row_with_number(visible_simulations(request), pk)
     if row is None:
         raise Problem("not-found", f"simulation {pk} does not exist (any more)")
     return row
@@ -155,7 +156,10 @@ def start_simulation(request: Request, body: object, wait_s: int) -> Simulation:
     try:
         row = simulations.request_simulation(question, request.user, timezone.now())
     except simulations.TooManySimulationsError as error:
-        raise Problem("rate-limited", str(error), headers={"Retry-After": "5"}) from error
+        limit = RateLimit(
+            name="simulations", quota=simulations.MAX_OF_USER, unit="unfinished-simulations"
+        )
+        raise Problem("rate-limited", str(error), headers=limit.refusal_headers(5)) from error
     except simulations.NoWorkerError as error:
         raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
     wait_until(lambda: _is_finished(row.pk), timeout_s=wait_s)
@@ -168,6 +172,7 @@ def _start(request: Request, body: object, wait_s: int) -> Response:
     headers = {"Location": f"/api/v1/simulations/{row.pk}"}
     if not is_finished:
         headers["Retry-After"] = "1"
+        headers["Link"] = f'</api/v1/operations/simulation-{row.pk}>; rel="monitor"'
     item = simulation_item(row, caller_visibility(request))
     return Response(item, status=200 if is_finished else 202, headers=headers)
 
@@ -176,7 +181,8 @@ def _is_finished(pk: int) -> bool:
     return Simulation.objects.filter(pk=pk).exclude(state__in=simulations.UNFINISHED).exists()
 
 
-def _wait_s(request: Request) -> int:
+def preferred_wait_s(request: Request) -> int:
+    """Return how long the caller wants the answer to be held, by the header `Prefer`."""
     match = WAIT.search(request.headers.get("Prefer", ""))
     return min(MAX_WAIT_S, int(match[1])) if match else 0
 

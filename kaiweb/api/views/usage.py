@@ -27,7 +27,8 @@ SORTING = pagination.Sorting(
     key="key", columns={"key": "key", **{name: name for name in HOURS}}, default="-gpuHours"
 )
 COLUMNS = [*HOURS, "cost"]
-PARAMETERS = (*pagination.PARAMETERS, *periods.PARAMETERS, "format")
+REPORT_PARAMETERS = (*pagination.PARAMETERS, "format")
+PARAMETERS = (*REPORT_PARAMETERS, *periods.PARAMETERS)
 
 
 class UsageReport(View):
@@ -46,7 +47,8 @@ class UsageReport(View):
     def get(self, request: Request) -> Response:
         """Return who used how much; tables hold all rows, JSON comes in pages."""
         tree = selectors.tree()
-        return _report(request, _by(request), tree, counted_queues(request, tree))
+        span = periods.range_of(request)
+        return report(request, by_of(request), tree, counted_queues(request, tree), span)
 
 
 class QueueUsage(View):
@@ -65,10 +67,12 @@ class QueueUsage(View):
         """Return which users used how much of the queue."""
         tree = selectors.tree()
         refuse_hidden_use(request, tree, [name])
-        return _report(request, By.OWNER, tree, hierarchy.subtree(tree, name))
+        span = periods.range_of(request)
+        return report(request, By.OWNER, tree, hierarchy.subtree(tree, name), span)
 
 
-def _by(request: Request) -> By:
+def by_of(request: Request) -> By:
+    """Return what the rows stand for, by the parameter `by`."""
     raw = request.query_params.get("by", By.QUEUE)
     allowed = [by.value for by in By]
     if raw not in allowed:
@@ -76,12 +80,16 @@ def _by(request: Request) -> By:
     return By(raw)
 
 
-def _report(
-    request: Request, by: By, tree: hierarchy.Tree, queues: Collection[str] | None
+def report(
+    request: Request,
+    by: By,
+    tree: hierarchy.Tree,
+    queues: Collection[str] | None,
+    span: Range,
 ) -> Response:
+    """Return the report of a span: a page of it, or a table of all rows."""
     kind = tables.wanted_table(request)
     order = SORTING.read(request)
-    span = periods.range_of(request)
     items, total = usage_items(span, by, tree, queues)
     column = order.removeprefix("-")
     items.sort(key=lambda item: item[column], reverse=order.startswith("-"))

@@ -49,7 +49,10 @@ def log_in(name: str, password: str, address: str = HERE) -> Any:
 def test_forty_wrong_passwords_are_throttled_and_keep_nobody_out_elsewhere(user: User) -> None:
     statuses = [log_in("ada", "wrong").status_code for _ in range(40)]
     assert statuses == [200] * PAIR_FAILURES + [429] * (40 - PAIR_FAILURES)
-    assert log_in("ada", PASSWORD).status_code == 429
+    refused = log_in("ada", PASSWORD)
+    assert refused.status_code == 429
+    assert refused.headers["RateLimit-Policy"] == '"failures";q=5;w=300;qu="failed-log-ins"'
+    assert refused.headers["RateLimit"] == f'"failures";r=0;t={refused.headers["Retry-After"]}'
     assert log_in("ada", PASSWORD, THERE).status_code == 302
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -100,6 +103,20 @@ def test_the_audit_log_of_a_period_has_its_start_and_not_its_end(
     assert listed(f"since={times[0]}") == times
     assert listed(f"until={times[0]}") == []
     assert client.get("/api/v1/audit?since=yesterday").status_code == 400
+
+
+def test_admins_export_the_audit_log_as_a_table(
+    client: APIClient, viewer: APIClient, cluster: FakeGateway
+) -> None:
+    act(client, draft(client), "apply")
+    answer = client.get("/api/v1/audit?queue=physics", headers={"Accept": "text/csv"})
+    [row] = csv.DictReader(io.StringIO(answer.content.decode()))
+    [entry] = client.get("/api/v1/audit?queue=physics").json()["items"]
+    assert json.loads(row.pop("diff")) == entry.pop("diff")
+    assert row == {name: str(value) for name, value in entry.items()}
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="audit.csv"'
+    assert viewer.get("/api/v1/audit?format=csv").status_code == 403
+    assert viewer.get("/api/v1/audit").status_code == 200
 
 
 def test_a_refused_step_rolls_the_others_back(client: APIClient, cluster: FakeGateway) -> None:

@@ -105,7 +105,12 @@ def test_viewers_simulate_and_tokens_need_the_scope(admin: User, worker: FakeGat
 def test_a_user_has_few_unfinished_simulations(client: APIClient, idle: None) -> None:
     for _number in range(simulations.MAX_OF_USER):
         assert ask(client, {}).status_code == 202
-    assert ask(client, {}).status_code == 429
+    refused = ask(client, {})
+    assert refused.status_code == 429
+    assert (refused.headers["RateLimit-Policy"], refused.headers["RateLimit"]) == (
+        '"simulations";q=5;qu="unfinished-simulations"',
+        '"simulations";r=0;t=5',
+    )
 
 
 def test_a_lost_simulation_has_failed_and_blocks_nobody(client: APIClient, idle: None) -> None:

@@ -137,13 +137,22 @@ async def test_the_number_of_requests_is_bounded_for_an_address_and_in_all() -> 
     third = Exchange(guard).part(b"")
     assert await third.status() == 429
     assert third.problem()["type"] == "https://kaiweb.dev/problems/rate-limited"
-    assert (b"retry-after", b"1") in third.sent[0]["headers"]
+    for header in (
+        (b"retry-after", b"1"),
+        (b"ratelimit-policy", b'"address";q=2;qu="concurrent-requests"'),
+        (b"ratelimit", b'"address";r=0;t=1'),
+    ):
+        assert header in third.sent[0]["headers"]
     running.append(Exchange(guard, address="b").part(b""))
     await settle()
     assert await Exchange(guard, address="c").part(b"").status() == 503
     app.goes_on.set()
     assert [await each.status() for each in running] == [200] * 3
-    assert await Exchange(guard).part(b"").status() == 200
+    last = Exchange(guard).part(b"")
+    assert await last.status() == 200
+    assert (b"ratelimit", b'"address";r=1') in last.sent[0]["headers"]
+    page = Exchange(guard, path="/queues").part(b"")
+    assert (await page.status(), page.sent[0]["headers"]) == (200, [])
 
 
 async def test_log_ins_have_few_places_so_that_other_requests_find_one() -> None:

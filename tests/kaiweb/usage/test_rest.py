@@ -214,3 +214,31 @@ def test_a_token_for_a_subtree_sees_only_that(db: None) -> None:
 )
 def test_what_cannot_be_answered_is_refused(viewer: APIClient, path: str, status: int) -> None:
     assert get(viewer, path, status)["status"] == status
+
+
+def test_months_are_listed_and_the_present_one_is_open(viewer: APIClient) -> None:
+    [month] = get(viewer, "/reports")["items"]
+    assert (month["month"], month["closed"]) == ("2026-11", False)
+    assert (month["from"], month["to"]) == ("2026-11-01T00:00:00.000Z", "2026-12-01T00:00:00.000Z")
+
+
+def test_an_ended_month_is_closed(viewer: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = MIDNIGHT + timedelta(days=40)
+    monkeypatch.setattr("kaiweb.api.views.reports.months.timezone.now", lambda: later)
+    months = [(item["month"], item["closed"]) for item in get(viewer, "/reports")["items"]]
+    assert months == [("2027-01", False), ("2026-12", True), ("2026-11", True)]
+
+
+def test_the_report_of_a_month_has_what_usage_says_of_it(viewer: APIClient) -> None:
+    report = get(viewer, "/reports/2026-11?by=owner")
+    usage = get(viewer, "/usage?by=owner&from=2026-11-01T00:00:00Z&to=2026-12-01T00:00:00Z")
+    assert [row["key"] for row in report["items"]] == ["ada", "bob", "cleo"]
+    assert (report["items"], report["total"]) == (usage["items"], usage["total"])
+    answer = viewer.get("/api/v1/reports/2026-11?by=owner&format=csv")
+    first = next(csv.DictReader(io.StringIO(answer.content.decode())))
+    assert (first["owner"], first["gpuHours"]) == ("ada", "0.6")
+
+
+@pytest.mark.parametrize("month", ["2026-10", "2026-13", "november", "2026-11-01"])
+def test_a_month_without_observations_has_no_report(viewer: APIClient, month: str) -> None:
+    get(viewer, f"/reports/{month}", 404)

@@ -17,6 +17,8 @@ from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
 from kaiweb.planning import change_sets
 from kaiweb.planning.change_sets import tags_of
 from kaiweb.shards.reading import tag_of_shard
+from kaiweb.usage import tiers
+from kaiweb.usage.models import Span
 from kube.resources import NODES, QUEUES, SHARDS, TOPOLOGIES
 from queues.access import tokens
 from queues.editing.tags import tag_of_body
@@ -206,6 +208,17 @@ def _bind_request(world: World) -> Call:
     return Call(path={"namespace": "team", "name": name})
 
 
+def _operation(world: World) -> Call:
+    return Call(path={"id": f"change-{_change(world, world.other, ChangeSetState.APPLIED).pk}"})
+
+
+def _report(world: World) -> Call:
+    now = timezone.now()
+    start = tiers.floor(now, tiers.DAY)
+    Span.objects.get_or_create(tier=tiers.DAY, start=start, defaults={"covered_s": 60})
+    return Call(path={"month": now.strftime("%Y-%m")}, query=f"?queue={world.queue}")
+
+
 def _own_token(world: World) -> Call:
     row, _secret = tokens.create(
         user=world.user, name="t", scopes=["read"], subtree="", expires_at=None, now=timezone.now()
@@ -295,6 +308,11 @@ OPERATIONS: Mapping[str, Row] = {
     "patchShard": Row(ADMIN, _shard),
     "deleteShard": Row(ADMIN, _shard),
     "getSettings": Row(READ),
+    "getSnapshot": Row(ADMIN),
+    "listOperations": Row(READ),
+    "getOperation": Row(READ, _operation),
+    "listReports": Row(READ),
+    "getReport": Row(USE, _report),
     "listSessions": Row(READ),
     "getSession": Row(READ, _session),
     "listEvictions": Row(READ),

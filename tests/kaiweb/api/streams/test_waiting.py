@@ -187,5 +187,7 @@ def test_a_queue_is_waited_for_by_generation(reader: APIClient, world: Mirror) -
     generation = look(reader, "generation=0", "queues/team").json()["generation"]
     assert look(reader, f"generation={generation}", "queues/team").status_code == 200
     assert look(reader, f"generation={generation + 1}", "queues/team").status_code == 202
+    assert look(reader, f"for=synced&generation={generation}", "queues/team").status_code == 200
     assert look(reader, "generation=x", "queues/team").status_code == 400
+    assert look(reader, "for=bound&generation=1", "queues/team").status_code == 400
     assert look(reader, "generation=1", "queues/none").status_code == 404

@@ -1,0 +1,1 @@
+"""Views of reports: the audit log, and the usage of whole months."""
