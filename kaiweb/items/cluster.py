@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -44,6 +44,7 @@ def cluster_item() -> dict[str, Any]:
     return {
         "gpus": _gpus(nodes),
         "models": _models(nodes),
+        "freeByNode": _free_by_node(nodes),
         "nodes": {
             "total": len(nodes),
             "ready": sum(node.is_ready for node in nodes),
@@ -91,6 +92,21 @@ def _models(nodes: list[_Node]) -> list[dict[str, Any]]:
         if node.gpus:
             by_model[node.model].append(node)
     return [{"model": model, **_gpus(of_model)} for model, of_model in sorted(by_model.items())]
+
+
+def _free_by_node(nodes: list[_Node]) -> list[dict[str, Any]]:
+    """Return how many nodes of each model have how many whole GPUs free, most first."""
+    counts = Counter((node.model, _whole_free(node)) for node in nodes if node.gpus)
+    return [
+        {"model": model, "free": free, "nodes": count}
+        for (model, free), count in sorted(
+            counts.items(), key=lambda each: (each[0][0], -each[0][1])
+        )
+    ]
+
+
+def _whole_free(node: _Node) -> int:
+    return int(max(0.0, node.gpus - node.used_gpu - _unusable(node)))
 
 
 def _workloads() -> dict[str, int]:

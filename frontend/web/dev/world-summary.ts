@@ -31,6 +31,7 @@ export function summary(world: Picture): Cluster {
       const used = sum(mine, (node) => node.gpuAllocated);
       return { model, total: size, allocated: used, free: size - used, unusable: 0 };
     }),
+    freeByNode: MODELS.map(([model]) => ({ model, free: 0, nodes: 1 })),
     mirrorAt: new Date().toISOString(),
     asOf: { time: new Date().toISOString(), session: world.session, rv: "1" },
     queues: { total: world.queues.size, orphans: 0 },

@@ -120,6 +120,12 @@ class ModelGpus(Gpus):
     model = s.CharField()
 
 
+class FreeByNode(s.Serializer[object]):
+    model = s.CharField()
+    free = s.IntegerField(help_text="Whole GPUs free on each of these nodes.")
+    nodes = s.IntegerField()
+
+
 class NodeCounts(s.Serializer[object]):
     total = s.IntegerField()
     ready = s.IntegerField()
@@ -160,6 +166,7 @@ class SessionCounts(s.Serializer[object]):
 class Cluster(s.Serializer[object]):
     gpus = Gpus()
     models = ModelGpus(many=True)
+    freeByNode = FreeByNode(many=True)
     nodes = NodeCounts()
     queues = QueueCounts()
     workloads = WorkloadCounts()

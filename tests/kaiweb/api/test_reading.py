@@ -352,6 +352,7 @@ def test_the_cluster_in_one_item(client: APIClient, world: Mirror) -> None:
     cluster = get(client, "/cluster")
     assert cluster["gpus"] == {"total": 12, "allocated": 4, "free": 4, "unusable": 4}
     assert cluster["models"] == [{"model": "H100", **cluster["gpus"]}]
+    assert [(each["free"], each["nodes"]) for each in cluster["freeByNode"]] == [(4, 1), (0, 1)]
     assert cluster["nodes"] == {"total": 2, "ready": 1, "cordoned": 0}
     assert cluster["workloads"] == {"pending": 1, "running": 1, "finished": 0, "failed": 0}
     assert cluster["pendingByReason"] == [{"reason": "OverLimit", "workloads": 1, "gpu": 4}]

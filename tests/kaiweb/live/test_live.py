@@ -127,7 +127,7 @@ async def test_hello_is_answered_with_the_limits(connect: Connect) -> None:
     await browser.say(t="hello", client="test", locale="en")
     welcome = await browser.hear()
     assert (welcome["t"], welcome["hb"], welcome["limits"]) == (
-        "welcome", 20, {"subs": 32, "unacked": 64, "intervalMs": 250},
+        "welcome", 5, {"subs": 32, "unacked": 64, "intervalMs": 250},
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@ import { Button, Popover } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { LIVE } from "../i18n/app.ts";
 import { clockTime } from "../i18n/numbers.ts";
-import { useClient, useLiveStatus, useTopic } from "../live/react.tsx";
+import { useClient, useLiveStatus } from "../live/react.tsx";
 import { useNow } from "../ui/now.ts";
 import styles from "./LivePill.module.css";
 import { liveState } from "./liveState.ts";
@@ -11,7 +11,7 @@ import { liveState } from "./liveState.ts";
 export function LivePill() {
   const client = useClient();
   const status = useLiveStatus();
-  const { asOf } = useTopic("cluster");
+  const { asOf } = status;
   const { tone, label, detail } = liveState(status, useNow());
   return (
     <Popover position="bottom-start" width={290} shadow="md" withArrow trapFocus returnFocus>

@@ -9,6 +9,7 @@ const open: LiveStatus = {
   waiting: 3,
   heardAt: 100_000,
   lagMs: 0,
+  asOf: null,
 };
 
 describe("liveState", () => {

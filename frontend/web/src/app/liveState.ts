@@ -4,7 +4,7 @@ import type { LiveStatus } from "../live/client.ts";
 
 export type LiveState = LiveText & { readonly tone: "good" | "warn" | "bad" | "neutral" };
 
-/** The server sends a heartbeat every 20 s, so a longer silence means that the data is old. */
+/** The server sends a heartbeat every few seconds, so a longer silence means that the data is old. */
 const SILENT_AFTER_MS = 30_000;
 
 /** A data lag up to this is normal, and not worth a warning. */

@@ -1,16 +1,25 @@
 import { PREVIEW } from "../i18n/preview.ts";
 import { useQueueLabels } from "../live/useQueueLabels.ts";
+import type { DraftEdit } from "../model/draft.ts";
 import { workloadName } from "../model/names.ts";
 import { byWorkload, type Moved } from "../model/preview.ts";
 import type { Preview } from "../model/rows.ts";
+import { stayingWork } from "../model/staying.ts";
 import { WorkloadLink } from "../ui/WorkloadLink.tsx";
 import styles from "./Preview.module.css";
 
 /** Longer lists are cut; their heading counts all. */
 const MAX_LINES = 20;
 
+type Props = {
+  preview: Preview;
+  /** The edits that are previewed, to explain why a lowered quota evicts nobody. */
+  edits?: readonly DraftEdit[];
+};
+
 /** What an edit would do: the verdict, who is evicted by which rule, who starts, and who waits for another reason. */
-export function PreviewPanel({ preview }: { preview: Preview }) {
+export function PreviewPanel({ preview, edits = [] }: Props) {
+  const label = useQueueLabels();
   const { totals, verdict } = preview;
   const blocked = preview.blocked.filter(({ before, after }) => before !== after);
   return (
@@ -18,6 +27,16 @@ export function PreviewPanel({ preview }: { preview: Preview }) {
       <p className={verdict === "evicts" ? styles.bad : styles.good}>{PREVIEW.verdicts[verdict]}</p>
       {preview.errors.map(({ message }) => (
         <p key={message}>{message}</p>
+      ))}
+      {stayingWork(preview, edits).map(({ queue, quota, allocated, share, isWithinShare }) => (
+        <p key={queue}>
+          {(isWithinShare ? PREVIEW.stays : PREVIEW.staysForNow)(
+            label(queue),
+            quota,
+            allocated,
+            share,
+          )}
+        </p>
       ))}
       <Moves
         title={PREVIEW.evicted(totals.evictedPods, totals.evictedGpu)}

@@ -60,6 +60,15 @@ export const GPU_MAP = {
   empty: "Nodes with GPUs appear here as soon as they join the cluster.",
 } as const;
 
+/** The free GPUs of a cluster that is too large for a map. */
+export const FREE_NODES = {
+  title: "Free GPUs by node",
+  note: "how many nodes have how many whole GPUs free: work that needs them together fits only there",
+  model: (model: string, nodes: number) => `${model}: ${plural(nodes, "node")}`,
+  columns: ["Free GPUs of a node", "Nodes"],
+  free: (free: number) => (free === 0 ? "none free" : `${count(free)} free`),
+} as const;
+
 export const LATEST_SESSIONS = {
   title: "Scheduling sessions",
   note: "time per action",

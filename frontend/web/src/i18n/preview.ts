@@ -15,6 +15,10 @@ export const PREVIEW = {
     evicts: "This change evicts pods that would otherwise stay.",
     invalid: "The change cannot be made.",
   },
+  stays: (queue: string, quota: number, allocated: number, share: number) =>
+    `The work of ${queue} stays: the ${gpuCount(allocated)} that it holds are above the new quota of ${gpuCount(quota)}, but within its fair share of ${gpuCount(share)}. Lower its weight or priority, or set a limit, to take room from it.`,
+  staysForNow: (queue: string, quota: number, allocated: number, share: number) =>
+    `The work of ${queue} stays for now: it holds ${gpuCount(allocated)}, more than the new quota of ${gpuCount(quota)} and its fair share of ${gpuCount(share)}, but no waiting work is entitled to that room. It may be evicted as soon as some is.`,
   basis: (cycles: number, workloads: number) =>
     `${plural(cycles, "scheduling cycle")} on a copy of the cluster as it is now, with ${plural(workloads, "workload")}.`,
   evicted: (pods: number, gpus: number) => `Evicted: ${plural(pods, "pod")}, ${gpuCount(gpus)}`,

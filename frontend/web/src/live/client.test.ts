@@ -247,6 +247,7 @@ describe("LiveClient", () => {
     clock.time += 15_000;
     receive({ t: "hb", seqs: {}, asOf: { time: "2026-01-01T00:00:02Z", session: null, rv: "1" } });
     expect(client.status.lagMs).toBe(13_000);
+    expect(client.status.asOf?.rv).toBe("1");
     receive({ t: "hb", seqs: {}, asOf: { time: null, session: null, rv: "" } });
     expect(client.status.lagMs).toBe(13_000);
   });

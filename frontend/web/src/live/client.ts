@@ -20,6 +20,8 @@ export type LiveStatus = {
   readonly heardAt: number | null;
   /** How far the server's data was behind the cluster when the server last reported it. */
   readonly lagMs: number;
+  /** What the newest frame describes; null before the first. */
+  readonly asOf: AsOf | null;
 };
 
 /** One version of a topic. It never changes, so identities can be compared. */
@@ -58,6 +60,7 @@ export class LiveClient {
     waiting: 0,
     heardAt: null,
     lagMs: 0,
+    asOf: null,
   };
   #ready = false;
   #skewMs = 0;
@@ -201,7 +204,7 @@ export class LiveClient {
       case "welcome":
         return;
       case "hb":
-        this.#setStatus({ heardAt: now, lagMs: this.#lag(frame.asOf, now) });
+        this.#setHeard(frame.asOf, now);
         return;
       case "err":
         if (frame.id !== null) this.#byId.get(frame.id)?.subscription.fail(frame.problem);
@@ -211,15 +214,16 @@ export class LiveClient {
         const shared = this.#byId.get(frame.id);
         if (shared === undefined) return;
         for (const answer of shared.subscription.take(frame, now)) this.#link.send(answer);
-        const lagMs = "asOf" in frame ? this.#lag(frame.asOf, now) : this.#status.lagMs;
-        this.#setStatus({ heardAt: now, lagMs });
+        this.#setHeard("asOf" in frame ? frame.asOf : null, now);
       }
     }
   }
 
-  #lag(asOf: AsOf | null, now: number): number {
+  /** Note that a frame has come, and what it describes; null for a frame that does not say. */
+  #setHeard(asOf: AsOf | null, now: number): void {
     const at = Date.parse(asOf?.time ?? "");
-    return Number.isNaN(at) ? this.#status.lagMs : Math.max(0, now - this.#skewMs - at);
+    const lag = Number.isNaN(at) ? {} : { lagMs: Math.max(0, now - this.#skewMs - at) };
+    this.#setStatus({ heardAt: now, ...lag, ...(asOf === null ? {} : { asOf }) });
   }
 
   #beat(): void {

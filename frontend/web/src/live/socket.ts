@@ -36,7 +36,9 @@ export type LinkEvents = {
 const FIRST_RETRY_MS = 1_000;
 const LAST_RETRY_MS = 30_000;
 const WELCOME_WITHIN_MS = 10_000;
+/** A connection is given up after the longer of this many heartbeats and this time: a busy server is late at times. */
 const SILENCE_FACTOR = 2.5;
+const SILENCE_MS = 25_000;
 /** A connection shorter than this counts as failed, so that the back-off grows. */
 const STABLE_AFTER_MS = 10_000;
 const EXPIRED = 4401;
@@ -118,7 +120,8 @@ export class Link {
   }
 
   #beat(): void {
-    if (this.#clock.now() - this.#heardAt > this.#beatMs * SILENCE_FACTOR) {
+    const silenceMs = Math.max(SILENCE_MS, this.#beatMs * SILENCE_FACTOR);
+    if (this.#clock.now() - this.#heardAt > silenceMs) {
       this.#drop();
       return;
     }

@@ -8,25 +8,23 @@ import styles from "./GpuMap.module.css";
 import { hueStyle } from "./hueStyle.ts";
 
 type Hues = ReadonlyMap<string, Hue>;
-type Props = { nodes: readonly Node[]; hues: Hues; showModels?: boolean };
+type Props = { nodes: readonly Node[]; hues: Hues };
 
 /** All GPUs of the cluster at a glance: one block per node, one cell per device. */
-export function GpuMap({ nodes, hues, showModels = true }: Props) {
+export function GpuMap({ nodes, hues }: Props) {
   const models = groupBy(
     nodes.filter((node) => node.gpuTotal > 0),
     (node) => node.model,
   );
-  const size = nodes.length > 400 ? "6px" : nodes.length > 120 ? "8px" : "11px";
+  const size = nodes.length > 120 ? "8px" : "11px";
   return (
     <div className={styles.map} style={{ "--cell": size } as React.CSSProperties}>
       {[...models].map(([model, members]) => (
         <div key={model} role="img" aria-label={modelText(model, members)}>
-          {showModels && (
-            <div className={styles.model}>
-              <b>{modelName(model)}</b>
-              <span>{usedText(members)}</span>
-            </div>
-          )}
+          <div className={styles.model}>
+            <b>{modelName(model)}</b>
+            <span>{usedText(members)}</span>
+          </div>
           <div className={styles.nodes}>
             {members.map((node) => (
               <Block key={node.name} node={node} hues={hues} />

@@ -6,6 +6,7 @@ const STATUS: LiveStatus = {
   link: "open",
   heardAt: 100_000,
   lagMs: 0,
+  asOf: null,
   paused: false,
   waiting: 0,
   retryAt: null,

@@ -75,7 +75,7 @@ export function Review({ view, change, rights, onDelete }: Props) {
         </div>
       )}
       <Drains change={change} />
-      <Result simulation={simulation} isRunning={view.isPreviewing} />
+      <Result change={change} simulation={simulation} isRunning={view.isPreviewing} />
       {rights.edit && (
         <>
           <TextInput
@@ -230,12 +230,14 @@ function Problems({ change: { errors, warnings } }: { change: Change }) {
   );
 }
 
-function Result({ simulation, isRunning }: { simulation: Simulation | null; isRunning: boolean }) {
+type ResultProps = { change: Change; simulation: Simulation | null; isRunning: boolean };
+
+function Result({ change, simulation, isRunning }: ResultProps) {
   if (isRunning) return <p role="status">{CHANGE.previewing}</p>;
   if (simulation === null) return null;
   return simulation.answer === null ? (
     <Failure title={PREVIEW.unavailable} detail={simulation.error ?? PREVIEW.unknownError} />
   ) : (
-    <PreviewPanel preview={simulation.answer} />
+    <PreviewPanel preview={simulation.answer} edits={editsOf(change)} />
   );
 }

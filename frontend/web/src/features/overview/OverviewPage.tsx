@@ -1,22 +1,19 @@
 import { Link } from "react-router";
 import { SessionBars } from "../../charts/SessionBars.tsx";
 import { count, gpus, milliseconds, modelName } from "../../i18n/numbers.ts";
-import { GPU_MAP, LATEST_SESSIONS, MODEL_TILE, NOW_TILE, OVERVIEW } from "../../i18n/overview.ts";
+import { LATEST_SESSIONS, MODEL_TILE, NOW_TILE, OVERVIEW } from "../../i18n/overview.ts";
 import { NONE } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
-import { useHues } from "../../live/useHues.ts";
 import type { Cluster } from "../../model/rows.ts";
-import { GpuMap } from "../../ui/GpuMap.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { Empty, Failure, Loading } from "../../ui/States.tsx";
+import { ClusterMap } from "./ClusterMap.tsx";
 import { FirstSteps } from "./FirstSteps.tsx";
 import { GpuTile } from "./GpuTile.tsx";
 import styles from "./Overview.module.css";
 import { PendingReasons } from "./PendingReasons.tsx";
 import { QueueBalance } from "./QueueBalance.tsx";
-
-const COLLATOR = new Intl.Collator("en", { numeric: true });
 
 export function OverviewPage() {
   const { rows, loaded, problem } = useTopic("cluster");
@@ -39,7 +36,7 @@ export function OverviewPage() {
       </div>
       <div className={styles.grid}>
         <div className={styles.column}>
-          <ClusterMap />
+          <ClusterMap cluster={cluster} />
           <LatestSessions />
         </div>
         <div className={styles.column}>
@@ -101,23 +98,6 @@ function ModelTile({ cluster }: { cluster: Cluster }) {
             </li>
           ))}
         </ul>
-      )}
-    </Panel>
-  );
-}
-
-function ClusterMap() {
-  const { rows, loaded } = useTopic("nodes");
-  const hues = useHues();
-  const nodes = [...rows.values()].sort((a, b) => COLLATOR.compare(a.name, b.name));
-  return (
-    <Panel title={GPU_MAP.title} note={GPU_MAP.note} tools={<Link to="/nodes">{GPU_MAP.all}</Link>}>
-      {!loaded ? (
-        <Loading rows={5} />
-      ) : nodes.length === 0 ? (
-        <Empty title={GPU_MAP.emptyTitle}>{GPU_MAP.empty}</Empty>
-      ) : (
-        <GpuMap nodes={nodes} hues={hues} />
       )}
     </Panel>
   );

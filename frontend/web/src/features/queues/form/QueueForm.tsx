@@ -164,7 +164,12 @@ export function QueueForm({ queue, rights, onTouched }: Props) {
         <Failure key={error.message} title={FORM.rejected} detail={error.message} />
       ))}
       {failure !== null && <Failure title={failure.title} detail={failure.detail} />}
-      {result?.preview && <PreviewPanel preview={result.preview} />}
+      {result?.preview && (
+        <PreviewPanel
+          preview={result.preview}
+          edits={[{ name: queue.name, action: "update", edit: patch }]}
+        />
+      )}
       {result?.preview === null && <Failure title={PREVIEW.unavailable} detail={result.detail} />}
       <div className={styles.foot}>
         <span role="status">
