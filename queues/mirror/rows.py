@@ -52,6 +52,7 @@ from queues.workloads.accounting import PodDemand, pod_demand, quota_gpus
 from queues.workloads.bind_failures import row_of_failures
 from queues.workloads.conditions import is_backed_off
 from queues.workloads.holds import hold_of
+from queues.workloads.owners import owner_of
 from queues.workloads.users import user_of
 
 ZONE_LABELS = ("topology.kubernetes.io/zone",)
@@ -136,7 +137,7 @@ def _amount(quantity: Quantity | None) -> float:
 def group_row(group: PodGroupObject) -> PodGroup:
     """Translate a pod group, without the sums over its pods, which the roll-up sets."""
     meta, spec = group.metadata, group.spec
-    owner_kind, owner_name = _owner(group)
+    owner_kind, owner_name = owner_of(group)
     hold = hold_of(meta.annotations)
     allocated = group.status.resources_status.allocated
     return PodGroup(
@@ -176,19 +177,6 @@ def _min_member(group: PodGroupObject) -> int:
     if group.spec.sub_groups:
         return sum(leaves)
     return 1 if group.spec.min_member is None else group.spec.min_member
-
-
-def _owner(group: PodGroupObject) -> tuple[str, str]:
-    """Return kind and name of the workload from the grouper's annotation, else from the owner."""
-    fields: dict[str, str] = {}
-    for line in group.metadata.annotations.get(keys.TOP_OWNER, "").splitlines():
-        name, _, value = line.partition(":")
-        fields[name.strip()] = value.strip().strip("\"'")
-    if fields.get("kind") and fields.get("name"):
-        return fields["kind"], fields["name"]
-    for owner in group.metadata.owner_references:
-        return owner.kind, owner.name
-    return "PodGroup", group.metadata.name
 
 
 def _condition(condition: SchedulingCondition) -> dict[str, object]:

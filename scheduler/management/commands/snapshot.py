@@ -28,10 +28,13 @@ from scheduler.settings.shard import CONFIG_NAME, settings_of
 from scheduler.tools.replay import decision_lines, explanation, replay, timings
 from scheduler.tools.smallest import MAX_TRIALS
 from scheduler.tools.snapshots.anonymise import anonymise
+from scheduler.tools.snapshots.names import UnknownWorkloadError, pod_group_named
 from scheduler.tools.snapshots.scenario import NotAScenarioError, scenario_of
-from scheduler.tools.snapshots.shrink import UnknownWorkloadError, counts, shrink
+from scheduler.tools.snapshots.shrink import counts, shrink
 
 REFUSALS = (ArchiveError, CoreError, UnknownWorkloadError, NotAScenarioError, OSError)
+
+WORKLOAD = "namespace/name of a pod group, of its owner (a Job, say), or of one of its pods"
 
 
 class Command(BaseCommand):
@@ -52,14 +55,12 @@ class Command(BaseCommand):
         play.add_argument("--decisions", action="store_true", help="print every decision")
         explain = verbs.add_parser("explain", help="say why workloads wait")
         explain.add_argument("--filename", type=Path, required=True)
-        explain.add_argument(
-            "workload", nargs="?", default="", help="namespace/name of a pod group"
-        )
+        explain.add_argument("workload", nargs="?", default="", help=WORKLOAD)
         hide = verbs.add_parser("anonymise", help="replace all names in a file")
         hide.add_argument("--filename", type=Path, required=True)
         hide.add_argument("--output", type=Path, required=True)
         small = verbs.add_parser("shrink", help="keep only what one workload needs to fare alike")
-        small.add_argument("workload", help="namespace/name of a pod group")
+        small.add_argument("workload", help=WORKLOAD)
         small.add_argument("--filename", type=Path, required=True)
         small.add_argument("--output", type=Path, required=True)
         small.add_argument("--scenario", type=Path, help="also write it as a scenario, as JSON")
@@ -97,7 +98,9 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(timings(done)))
 
     def _explain(self, filename: Path, workload: str) -> None:
-        self.stdout.write("\n".join(explanation(replay(read_archive(filename)), workload)))
+        archive = read_archive(filename)
+        key = pod_group_named(archive.view, workload) if workload else ""
+        self.stdout.write("\n".join(explanation(replay(archive), key)))
 
     def _anonymise(self, filename: Path, output: Path) -> None:
         body = self._without_names(read_body(filename))
@@ -119,7 +122,8 @@ class Command(BaseCommand):
         self, workload: str, filename: Path, output: Path, scenario: Path | None, trials: int
     ) -> None:
         body = read_body(filename)
-        small, outcome = shrink(body, workload, trials)
+        key = pod_group_named(archive_of(body).view, workload)
+        small, outcome = shrink(body, key, trials)
         write_body(output, small)
         self.stdout.write(f"{workload}: {outcome.as_text()}")
         self.stdout.write(f"{filename}: {counts(body)}")

@@ -9,6 +9,7 @@ from kube.errors import BadValueError
 from kube.keys import POD_GROUP, QUEUE
 from scheduler.core.errors import CoreError
 from scheduler.tools.smallest import MAX_TRIALS, smallest
+from scheduler.tools.snapshots.names import UnknownWorkloadError
 from scheduler.tools.snapshots.outcome import Outcome, outcome_in
 
 Json = dict[str, Any]
@@ -22,10 +23,6 @@ WHOLE_KINDS = (
 )  # fmt: skip
 
 
-class UnknownWorkloadError(ValueError):
-    """The snapshot has no such pod group."""
-
-
 def shrink(body: Body, workload: str, max_trials: int = MAX_TRIALS) -> tuple[Body, Outcome]:
     """Return the smallest snapshot found in which the workload fares alike, and how it fares.
 
@@ -35,10 +32,7 @@ def shrink(body: Body, workload: str, max_trials: int = MAX_TRIALS) -> tuple[Bod
     """
     wanted = outcome_in(body, workload)
     if wanted is None:
-        names = sorted(_key(group) for group in body["rawObjects"].get("podGroups") or ())
-        raise UnknownWorkloadError(
-            f"pod group '{workload}': expected one of {', '.join(names[:20])}"
-        )
+        raise UnknownWorkloadError(f"pod group '{workload}' is not among those of the cycle")
 
     def still_shows(smaller: Body) -> bool:
         try:

@@ -19,9 +19,10 @@ from scheduler.tools.conformance.runner import judge_scenario
 from scheduler.tools.replay import replay
 from scheduler.tools.smallest import smallest
 from scheduler.tools.snapshots.anonymise import anonymise
+from scheduler.tools.snapshots.names import UnknownWorkloadError, pod_group_named
 from scheduler.tools.snapshots.outcome import Outcome, outcome_in
 from scheduler.tools.snapshots.scenario import NotAScenarioError, scenario_of
-from scheduler.tools.snapshots.shrink import UnknownWorkloadError, shrink
+from scheduler.tools.snapshots.shrink import shrink
 from tests.fakes.gateway import FakeGateway
 from tests.scheduler.load.objects import NOW, group, node, pod, queue
 
@@ -105,9 +106,25 @@ def test_a_snapshot_is_reduced_to_what_the_workload_needs(body: dict[str, Any]):
     assert names(small, "queues") == ["acme", "acme-lab", "acme-shop"]
 
 
+def test_a_workload_is_named_by_its_pod_group_its_owner_or_a_pod(body: dict[str, Any]):
+    job = {"apiVersion": "batch/v1", "kind": "Job", "uid": "u"}
+    groups = {
+        item["metadata"]["name"]: item["metadata"] for item in body["rawObjects"]["podGroups"]
+    }
+    groups["train"]["ownerReferences"] = [{**job, "name": "learn"}]
+    for number in (0, 1):
+        groups[f"side-{number}"]["ownerReferences"] = [{**job, "name": "aside"}]
+    view = archive_of(body).view
+
+    for name in ("ns/train", "ns/learn", "ns/train-1"):
+        assert pod_group_named(view, name) == "ns/train"
+    with pytest.raises(UnknownWorkloadError, match="'ns/aside' has 2 pod groups: expected one of"):
+        pod_group_named(view, "ns/aside")
+
+
 def test_an_unknown_workload_names_those_of_the_snapshot(body: dict[str, Any]):
     with pytest.raises(UnknownWorkloadError, match="expected one of ns/serve, ns/side-0"):
-        shrink(body, "ns/none")
+        pod_group_named(archive_of(body).view, "ns/none")
 
 
 def test_the_search_for_the_smallest_stops_after_its_trials():
@@ -198,7 +215,9 @@ def test_the_commands_write_files_and_name_what_they_hold(
 
 
 def test_a_workload_that_is_not_there_is_an_error_of_the_command(file: Path, tmp_path: Path):
-    with pytest.raises(CommandError, match="pod group 'ns/none': expected one of"):
+    with pytest.raises(
+        CommandError, match="workload 'ns/none' is not in the snapshot: expected one of"
+    ):
         call_command("snapshot", "shrink", "ns/none", filename=file, output=tmp_path / "x.zip")
 
 
