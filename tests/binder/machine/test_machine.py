@@ -9,7 +9,7 @@ import pytest
 from kube.resources import PODS, RESOURCE_CLAIMS
 from tests.binder.machine.__main__ import run
 from tests.binder.machine.checks import check_devices
-from tests.binder.machine.cluster import RESERVATIONS, DeviceCluster
+from tests.binder.machine.cluster import RESERVATIONS, DeviceCluster, node_of
 from tests.binder.machine.machine import Devices
 
 
@@ -48,3 +48,17 @@ def test_the_checks_notice(kind: str, break_it: Callable[[DeviceCluster], None],
     break_it(machine.cluster)
     with pytest.raises(AssertionError, match=text):
         check_devices(machine.cluster)
+
+
+def test_sixteen_halves_at_once_fill_four_devices_with_four_reservations_that_stay() -> None:
+    machine = Devices()
+    machine.begin([])
+    for number in range(16):
+        machine.cluster.arrive(f"h{number:02d}", "half", "low")
+    for _ in range(6):
+        machine._round(11)
+    bound = [body for body in machine.cluster.users() if node_of(body)]
+    assert len(bound) == 8
+    assert len(machine.cluster.holders()) == 4
+    calls = [call for call in machine.cluster.calls if call[2].startswith("gpu-reservation-")]
+    assert sorted(verb for verb, *_ in calls if verb in ("create", "delete")) == ["create"] * 4
