@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.rest import Session
 from tests.integration.stack import Stack, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(420)]
 
 NAMESPACE = "refused"
 #: Nobody answers at this address, so every binding in the namespace is refused.
@@ -75,9 +75,16 @@ def test_others_are_placed_and_the_refused_pod_says_when_it_is_tried_next(stack:
     stack.kubectl("apply", "-f", "-", stdin=WEBHOOK)
     stack.kubectl("apply", "-f", "-", stdin=pod("bad", NAMESPACE, "build-preemptible"))
     person = Session(stack)
-    first = wait_until(lambda: failed_binds(person), what="the first failed bind", stack=stack)
+    first = wait_until(
+        lambda: failed_binds(person), what="the first failed bind", timeout_s=90, stack=stack
+    )
     stack.kubectl("apply", "-f", "-", stdin=pod("good", "default", "train"))
-    wait_until(lambda: node_of(stack, "good", "default"), what="a node for others", stack=stack)
+    wait_until(
+        lambda: node_of(stack, "good", "default"),
+        what="a node for others",
+        timeout_s=90,
+        stack=stack,
+    )
 
     assert (first["reason"], first["nodes"]) == ("BindFailing", ["t4-2"])
     assert "bindings.example.test" in first["error"]
@@ -89,7 +96,7 @@ def test_others_are_placed_and_the_refused_pod_says_when_it_is_tried_next(stack:
     wait_until(
         lambda: failed_binds(person).get("count", 0) > first["count"],
         what="another refused attempt after the restart",
-        timeout_s=60,
+        timeout_s=120,
         stack=stack,
     )
 
@@ -97,6 +104,9 @@ def test_others_are_placed_and_the_refused_pod_says_when_it_is_tried_next(stack:
     path = f"workloads/{NAMESPACE}/{first['workload']}/retry-bind"
     person.send("POST", path)
     wait_until(
-        lambda: node_of(stack, "bad", NAMESPACE), what="the pod once it may be bound", stack=stack
+        lambda: node_of(stack, "bad", NAMESPACE),
+        what="the pod once it may be bound",
+        timeout_s=90,
+        stack=stack,
     )
     stack.kubectl("delete", "pod", "bad", "-n", NAMESPACE, "--wait=false")
