@@ -5,6 +5,10 @@ queue must stay within fair share). `may_hold_victims`: is a queue worth searchi
 simulation). `find_violation`: is a concrete set of victims allowed, chunk by chunk and then level by level
 (after a simulation, on the allocations from before it).
 
+Three rules allow taking a chunk, any one of them is enough: `may_take_above_share`, `may_take_above_quota` and
+`may_take_in_quota`. A chunk is what is placed or evicted together: the reclaimer takes one, and the victims of a
+pod group lose one for each elastic task and one for their gang.
+
 Two queues are always compared at the level where their paths from the root diverge.
 """
 
@@ -32,8 +36,9 @@ class Reclaimer:
 
     Attributes
     ----------
-    queue, required : its leaf queue, and what its next chunk takes
-    by_priority : while its queue stays within quota, siblings of lower priority may lose work within theirs
+    queue : its leaf queue
+    required : what the chunk requests that it wants to place
+    by_priority : whether, within its own quota, it may take from siblings of lower priority what is within their quota
     """
 
     queue: int
@@ -44,7 +49,7 @@ class Reclaimer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrategyViolation:
-    """No rule allows taking the next chunk from this queue."""
+    """No rule allows taking the next chunk from this queue, which still holds `remaining`."""
 
     queue: int
     remaining: Amounts
@@ -110,8 +115,8 @@ def may_hold_victims(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: in
     -----
     A reclaimer that stays within its quota may take from every queue, unless that queue is below its
     own quota in one of the requested resources and above it in none. Any other reclaimer may only take
-    from queues that are above their allocatable share in some resource. By priority, a reclaimer within its
-    quota may take from every queue that it outranks.
+    from queues that are above their allocatable share in some resource. A reclaimer with `by_priority` that
+    stays within its quota may take from every queue of lower priority.
     """
     own, other = diverging_pair(ledger, reclaimer.queue, victim_queue)
     held = ledger.allocated[other]
@@ -130,27 +135,33 @@ def may_hold_victims(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: in
     return not is_below
 
 
-def maintains_fair_share(ledger: QueueLedger, other: int, remaining: Amounts) -> bool:
-    """Return whether a queue still holds more than its allocatable share in some resource.
+def may_take_above_share(ledger: QueueLedger, other: int, held: Amounts) -> bool:
+    """Return whether the other queue holds more than its allocatable share in some resource.
 
-    The first of the two rules that allow taking a chunk.
-    """
-    return exceeds_somewhere(remaining, ledger.allocatable[other])
-
-
-def guarantees_quota(
-    ledger: QueueLedger, other: int, remaining: Amounts, *, is_within_quota: bool
-) -> bool:
-    """Return whether the reclaimer stays within its quota and the other queue is above its own.
-
-    The second of the two rules that allow taking a chunk.
+    The first rule that allows taking a chunk (KAI: maintain fair share).
 
     Parameters
     ----------
-    other : the queue that loses, with what it holds before the chunk is taken (`remaining`)
+    other : the queue that loses
+    held : what it holds before the chunk is taken
+    """
+    return exceeds_somewhere(held, ledger.allocatable[other])
+
+
+def may_take_above_quota(
+    ledger: QueueLedger, other: int, held: Amounts, *, is_within_quota: bool
+) -> bool:
+    """Return whether the reclaimer stays within its quota and the other queue is above its own.
+
+    The second rule that allows taking a chunk (KAI: guarantee deserved quota).
+
+    Parameters
+    ----------
+    other : the queue that loses
+    held : what it holds before the chunk is taken
     is_within_quota : whether the reclaimer's queue stays within quota (`stays_within_quota`)
     """
-    return is_within_quota and exceeds_somewhere(remaining, ledger.quotas[other])
+    return is_within_quota and exceeds_somewhere(held, ledger.quotas[other])
 
 
 def may_take_in_quota(
@@ -162,7 +173,7 @@ def may_take_in_quota(
 
     Notes
     -----
-    What was taken so is never taken back: it is within the quota of a queue that the loser does not outrank.
+    The loser can never take it back: the winner holds it within its quota, and the loser has the lower priority.
     """
     return (
         reclaimer.by_priority
@@ -198,16 +209,16 @@ def find_violation(
     None if the set is allowed, else the first violation
     """
     remaining: dict[int, Amounts] = {}
-    involved: dict[int, set[int]] = {}
+    lost_resources: dict[int, set[int]] = {}
     for leaf, chunks in chunks_of_queue.items():
         violation = _take_chunks(ledger, before, reclaimer, leaf, chunks, remaining)
         if violation is not None:
             return violation
         resources = {r for chunk in chunks for r in RESOURCES if chunk[r] > 0}
         for index in ledger.paths[leaf]:
-            involved.setdefault(index, set()).update(resources)
-    return _check_boundaries(
-        ledger, before, reclaimer, remaining, involved, max(1.0, saturation_multiplier)
+            lost_resources.setdefault(index, set()).update(resources)
+    return _check_levels(
+        ledger, before, reclaimer, remaining, lost_resources, max(1.0, saturation_multiplier)
     )
 
 
@@ -225,8 +236,8 @@ def _take_chunks(
     for chunk in chunks:
         held = remaining.get(other, before.allocated[other])
         if not (
-            maintains_fair_share(ledger, other, held)
-            or guarantees_quota(ledger, other, held, is_within_quota=is_within_quota)
+            may_take_above_share(ledger, other, held)
+            or may_take_above_quota(ledger, other, held, is_within_quota=is_within_quota)
             or may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=is_within_quota)
         ):
             return StrategyViolation(queue=other, remaining=held)
@@ -235,39 +246,43 @@ def _take_chunks(
     return None
 
 
-def _check_boundaries(
+def _check_levels(
     ledger: QueueLedger,
     before: Holdings,
     reclaimer: Reclaimer,
     remaining: Mapping[int, Amounts],
-    involved: Mapping[int, set[int]],
+    lost_resources: Mapping[int, set[int]],
     multiplier: float,
 ) -> Violation | None:
-    """Compare the reclaimer's saturation with that of the siblings that lost, at each level upward."""
+    """Check the reclaimer's queue and each of its ancestors.
+
+    Where one would be above its fair share, each sibling that lost something must stay more saturated than it.
+    Non-preemptible work must stay within the quota of each.
+    """
     requested = {r for r in RESOURCES if reclaimer.required[r] > 0}
-    for level in ledger.paths[reclaimer.queue]:
-        held = plus(remaining.get(level, before.allocated[level]), reclaimer.required)
+    for own in ledger.paths[reclaimer.queue]:
+        held = plus(remaining.get(own, before.allocated[own]), reclaimer.required)
         for sibling in sorted(remaining):
-            if sibling == level or ledger.parents[sibling] != ledger.parents[level]:
+            if sibling == own or ledger.parents[sibling] != ledger.parents[own]:
                 continue
-            for resource in sorted(involved[sibling] | requested):
-                ratio = _saturation(held[resource], ledger.fair_shares[level][resource])
+            for resource in sorted(lost_resources[sibling] | requested):
+                ratio = _saturation(held[resource], ledger.fair_shares[own][resource])
                 sibling_share = ledger.fair_shares[sibling][resource]
                 sibling_ratio = _saturation(remaining[sibling][resource], sibling_share)
-                is_saturated = is_above(held[resource], ledger.fair_shares[level][resource])
-                is_less_saturated = is_above(sibling_ratio, ratio * multiplier)
-                if is_saturated and sibling_share > 0 and not is_less_saturated:
+                is_above_share = is_above(held[resource], ledger.fair_shares[own][resource])
+                is_sibling_ahead = is_above(sibling_ratio, ratio * multiplier)
+                if is_above_share and sibling_share > 0 and not is_sibling_ahead:
                     return SaturationViolation(
-                        queue=level,
+                        queue=own,
                         sibling=sibling,
                         resource=resource,
                         ratio=ratio,
                         sibling_ratio=sibling_ratio,
                     )
         if not reclaimer.preemptible:
-            non_preemptible = before.allocated_non_preemptible[level]
-            if not stays_within_quota(ledger, level, non_preemptible, reclaimer.required):
-                return QuotaViolation(queue=level)
+            non_preemptible = before.allocated_non_preemptible[own]
+            if not stays_within_quota(ledger, own, non_preemptible, reclaimer.required):
+                return QuotaViolation(queue=own)
     return None
 
 

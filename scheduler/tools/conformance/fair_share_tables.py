@@ -19,9 +19,9 @@ from scheduler.core.fairshare.reclaimable import (
     Reclaimer,
     can_reclaim,
     find_violation,
-    guarantees_quota,
-    maintains_fair_share,
     may_hold_victims,
+    may_take_above_quota,
+    may_take_above_share,
     stays_within_quota,
 )
 from scheduler.core.fairshare.shares import QueueLedger
@@ -130,11 +130,11 @@ def reclaim_strategies(case: Case) -> list[Mismatch]:
     ledger = read_ledger(queues, tree=False)
     remaining = _triple(case["reclaimee_remaining"])
     if case["strategy"] == "maintain_fair_share":
-        got = maintains_fair_share(ledger, 1, remaining)
+        got = may_take_above_share(ledger, 1, remaining)
     else:
         required = _triple(case["reclaimer_request"])
         is_within_quota = stays_within_quota(ledger, 0, ledger.allocated[0], required)
-        got = guarantees_quota(ledger, 1, remaining, is_within_quota=is_within_quota)
+        got = may_take_above_quota(ledger, 1, remaining, is_within_quota=is_within_quota)
     return compare_values(case["strategy"], case["expected"], got)
 
 

@@ -36,6 +36,7 @@ class StaticVolumes:
         self._claims = claims
         volumes = state.cluster_input.volumes.static_volumes
         self._index_of = {volume.name: index for index, volume in enumerate(volumes)}
+        #: Volume -> which nodes reach it.
         self._reached: list[Bools] = [
             np.array(
                 [
@@ -52,11 +53,11 @@ class StaticVolumes:
             if node != NOWHERE and ACTIVE_USED[state.tasks.status[task]]:
                 plan = self._plan(state.tasks.task_class[task], node) or {}
                 for key, volume in plan.items():
-                    self._planned[key] = (volume, self._users(key) + 1)
+                    self._planned[key] = (volume, self._user_count(key) + 1)
 
     def concerns(self, task_class: TaskClass) -> bool:
         """Return whether tasks have a claim that only a static volume can serve."""
-        return any(claim.static_volumes is not None for claim in self._claims.of(task_class))
+        return bool(self._static_claims(task_class))
 
     def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes reach a volume for each claim."""
@@ -78,12 +79,12 @@ class StaticVolumes:
         """Plan a volume for each claim of a placed task."""
         plan = self._plan(self._state.tasks.task_class[task], node) or {}
         for key, volume in plan.items():
-            self._state.journal.insert(self._planned, key, (volume, self._users(key) + 1))
+            self._state.journal.insert(self._planned, key, (volume, self._user_count(key) + 1))
 
     def left(self, task: int, node: int) -> None:
         """Give back the volumes of an evicted task whose claims nobody else uses."""
         del node
-        for claim in self._waiting(self._state.tasks.task_class[task]):
+        for claim in self._static_claims(self._state.tasks.task_class[task]):
             key = (claim.namespace, claim.name)
             if key not in self._planned:
                 continue
@@ -93,19 +94,19 @@ class StaticVolumes:
             else:
                 self._state.journal.remove(self._planned, key)
 
-    def _users(self, key: ClaimKey) -> int:
+    def _user_count(self, key: ClaimKey) -> int:
         return self._planned[key][1] if key in self._planned else 0
 
-    def _waiting(self, task_class: TaskClass) -> list[VolumeClaim]:
+    def _static_claims(self, task_class: TaskClass) -> list[VolumeClaim]:
         return [claim for claim in self._claims.of(task_class) if claim.static_volumes is not None]
 
     def _plan(self, task_class: TaskClass, node: int) -> dict[ClaimKey, int] | None:
-        """Return a volume for each claim on a node, None if there are not enough within its reach."""
+        """Return a volume for each static claim of a task on a node; None if the node does not reach enough of them."""
         plan: dict[ClaimKey, int] = {}
         open_claims: list[ClaimKey] = []
         options: list[list[int]] = []
         taken = {volume for volume, _ in self._planned.values()}
-        for claim in self._waiting(task_class):
+        for claim in self._static_claims(task_class):
             key = (claim.namespace, claim.name)
             if key in self._planned:
                 volume = self._planned[key][0]
@@ -123,7 +124,7 @@ class StaticVolumes:
 
 
 def matching(options: Sequence[Sequence[int]]) -> list[int] | None:
-    """Return a different option for each row, earlier ones preferred; None if that is impossible."""
+    """Choose a different option for each row, preferring those that its row lists first; None if that is impossible."""
     row_of: dict[int, int] = {}
 
     def assign(row: int, seen: set[int]) -> bool:

@@ -14,9 +14,9 @@ from scheduler.core.fairshare.reclaimable import (
     can_reclaim,
     diverging_pair,
     find_violation,
-    guarantees_quota,
-    maintains_fair_share,
     may_hold_victims,
+    may_take_above_quota,
+    may_take_above_share,
     stays_within_quota,
 )
 from tests.scheduler.core.fairshare.ledgers import gpus, ledger, queue
@@ -192,13 +192,13 @@ def test_which_queues_are_worth_a_look(case) -> None:
     assert may_hold_victims(books, reclaimer(0), 1) is keeps
 
 
-def test_the_two_rules_alone() -> None:
+def test_the_rules_above_share_and_above_quota_alone() -> None:
     books = pair(1, 3)
-    assert maintains_fair_share(books, 1, gpus(2.5))
-    assert not maintains_fair_share(books, 1, gpus(2))
-    assert guarantees_quota(books, 1, gpus(3), is_within_quota=True)
-    assert not guarantees_quota(books, 1, gpus(3), is_within_quota=False)
-    assert not guarantees_quota(books, 1, gpus(2), is_within_quota=True)
+    assert may_take_above_share(books, 1, gpus(2.5))
+    assert not may_take_above_share(books, 1, gpus(2))
+    assert may_take_above_quota(books, 1, gpus(3), is_within_quota=True)
+    assert not may_take_above_quota(books, 1, gpus(3), is_within_quota=False)
+    assert not may_take_above_quota(books, 1, gpus(2), is_within_quota=True)
     assert stays_within_quota(books, 0, gpus(1), gpus(1))
     assert not stays_within_quota(books, 0, gpus(2), gpus(1))
 
@@ -219,8 +219,8 @@ def test_a_queue_whose_parts_fill_its_quota_exactly_loses_nothing() -> None:
         queue("A", quota=2, share=2, held=0),
         queue("B", quota=0.3, share=0.3, held=THREE_PARTS),
     )
-    assert not maintains_fair_share(books, 1, gpus(THREE_PARTS))
-    assert not guarantees_quota(books, 1, gpus(THREE_PARTS), is_within_quota=True)
+    assert not may_take_above_share(books, 1, gpus(THREE_PARTS))
+    assert not may_take_above_quota(books, 1, gpus(THREE_PARTS), is_within_quota=True)
     assert violation(books, reclaimer(0), {1: [gpus(0.1)]}) is not None
     over = ledger(queue("A", quota=2), queue("B", quota=0.3, share=0.3, held=THREE_PARTS + 0.1))
     assert violation(over, reclaimer(0), {1: [gpus(0.1)]}) is None
