@@ -1,4 +1,4 @@
-"""The binder room as a Django app."""
+"""The package `binder` as a Django app."""
 
 from __future__ import annotations
 

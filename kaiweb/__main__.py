@@ -9,16 +9,20 @@ USAGE_EXIT = 2
 
 
 def main() -> None:
-    """Run a command of the terminal; pass everything else to Django, with the local settings unless others are named."""
+    """Run a command.
+
+    The probe of a process and the commands of `kaiweb.terminal` need no Django; every other name is a management
+    command, run with the local settings unless DJANGO_SETTINGS_MODULE names others.
+    """
     use_private_umask()
     if sys.argv[1:2] == ["healthy"]:
-        from kaiweb.health import probe as healthy
+        from kaiweb.health import probe
 
-        sys.exit(healthy.main(sys.argv[2:]))
+        sys.exit(probe.main(sys.argv[2:]))
     from kaiweb.terminal import program
 
     if program.is_for_terminal(sys.argv[1:]):
-        program.main()
+        program.main()  # ends the process, as click does
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.local")
     from django.conf import settings
     from django.core.management import execute_from_command_line

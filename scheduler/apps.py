@@ -1,4 +1,4 @@
-"""The scheduler room as a Django app."""
+"""The package `scheduler` as a Django app."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Problem documents (RFC 9457), which all refusals of the REST API are, and their mapping from exceptions.
+"""Problem documents (RFC 9457): the body of every refusal of the REST API, and which exception leads to which.
 
-A type is a stable URI whose last part is the slug. Clients branch on the type, people read `detail`.
+The type of a problem is a stable URI that ends with its slug, a key of `TYPES`. Clients branch on the type,
+people read `detail`.
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ class Problem(Exception):
     detail : one sentence for people
     errors : entries `{pointer, code, message, given, allowed}`
     extra : further members of the document, e.g. `current`
+    headers : further headers of the response, e.g. `Retry-After`
     """
 
     def __init__(
@@ -143,7 +145,7 @@ def problem_of(error: Exception) -> Problem:
     """Return the problem that describes an error; an unknown error becomes `internal` without details."""
     if isinstance(error, Problem):
         return error
-    for kind, describe in MAPPING:
+    for kind, describe in DESCRIPTIONS:
         if isinstance(error, kind):
             return describe(error)
     return Problem("internal", "The request could not be completed; the log has the details.")
@@ -152,16 +154,17 @@ def problem_of(error: Exception) -> Problem:
 def _hierarchy(error: Exception) -> Problem:
     assert isinstance(error, queues.HierarchyError)
     codes = {finding.code for finding in error.findings}
-    slug = "validation" if codes <= VALIDATION_CODES else "hierarchy"
-    return Problem(
-        "conflict" if "exists" in codes else slug,
-        str(error),
-        errors=[finding.as_dict() for finding in error.findings],
-    )
+    if "exists" in codes:
+        slug = "conflict"
+    elif codes <= SINGLE_FIELD_CODES:
+        slug = "validation"
+    else:
+        slug = "hierarchy"
+    return Problem(slug, str(error), errors=[finding.as_dict() for finding in error.findings])
 
 
-# Codes that concern a single field; the others concern the tree around the queue.
-VALIDATION_CODES = frozenset(
+# Codes of findings in a single field; the others concern the tree around the queue.
+SINGLE_FIELD_CODES = frozenset(
     {
         "type",
         "name",
@@ -199,7 +202,7 @@ def _account_field(error: Exception) -> Problem:
     return Problem("validation", str(error), errors=[entry])
 
 
-def _slug(slug: str) -> Callable[[Exception], Problem]:
+def _with_slug(slug: str) -> Callable[[Exception], Problem]:
     return lambda error: Problem(slug, str(error))
 
 
@@ -210,7 +213,7 @@ def _unauthenticated(error: Exception) -> Problem:
     return Problem("unauthenticated", str(error.detail), headers=headers)
 
 
-def _drf(error: Exception) -> Problem:
+def _api_exception(error: Exception) -> Problem:
     assert isinstance(error, drf.APIException)
     slugs = {
         400: "bad-request", 403: "forbidden", 404: "not-found", 405: "method-not-allowed",
@@ -222,7 +225,7 @@ def _drf(error: Exception) -> Problem:
     return Problem(slug, str(error.detail))
 
 
-def _refusal(read: Callable[[Exception], Refusal]) -> Callable[[Exception], Problem]:
+def _from_refusal(read: Callable[[Exception], Refusal]) -> Callable[[Exception], Problem]:
     def describe(error: Exception) -> Problem:
         refusal = read(error)
         return Problem(refusal.slug, refusal.detail, errors=refusal.errors)
@@ -239,14 +242,14 @@ def _database(error: Exception) -> Problem:
     )
 
 
-def _too_large(error: Exception) -> Problem:
+def _body_too_large(error: Exception) -> Problem:
     return Problem(
         "payload-too-large",
         f"the body: expected at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes, got more",
     )
 
 
-def _too_many(error: Exception) -> Problem:
+def _too_many_requests(error: Exception) -> Problem:
     assert isinstance(error, kube.TooManyRequestsError)
     # The API server does not tell its limit, only when to ask again.
     wait = str(max(1, round(error.retry_after_s)))
@@ -254,37 +257,38 @@ def _too_many(error: Exception) -> Problem:
     return Problem("rate-limited", str(error), headers=headers)
 
 
-MAPPING: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
+# The first entry that fits an exception describes it, so a class stands above its base classes.
+DESCRIPTIONS: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] = (
     (queues.HierarchyError, _hierarchy),
     (QuestionError, _with_findings),
     (InvalidShardError, _with_findings),
-    (UnknownShardError, _slug("not-found")),
-    (StateError, _slug("wrong-state")),
-    (accounts.LastAdminError, _slug("wrong-state")),
-    (accounts.AccountExistsError, _slug("conflict")),
+    (UnknownShardError, _with_slug("not-found")),
+    (StateError, _with_slug("wrong-state")),
+    (accounts.LastAdminError, _with_slug("wrong-state")),
+    (accounts.AccountExistsError, _with_slug("conflict")),
     (accounts.AccountFieldError, _account_field),
-    (queues.UnknownQueueError, _slug("not-found")),
-    (queues.StaleQueueError, _slug("precondition-failed")),
-    (queues.FieldOwnedError, _slug("field-owned")),
-    (queues.MissingRightError, _slug("forbidden")),
+    (queues.UnknownQueueError, _with_slug("not-found")),
+    (queues.StaleQueueError, _with_slug("precondition-failed")),
+    (queues.FieldOwnedError, _with_slug("field-owned")),
+    (queues.MissingRightError, _with_slug("forbidden")),
     (
         queues.BusyError,
         lambda error: Problem("unavailable", str(error), headers={"Retry-After": "1"}),
     ),
-    (kube.TooManyRequestsError, _too_many),
-    (kube.NotFoundError, _slug("not-found")),
-    (kube.AlreadyExistsError, _slug("conflict")),
-    (kube.ConflictError, _slug("precondition-failed")),
-    (kube.InvalidError, _refusal(refused_by_schema)),
-    (kube.BadRequestError, _refusal(refused_by_schema)),
-    (kube.ForbiddenError, _refusal(refused_by_rights)),
-    (kube.KubeError, _slug("cluster-unreachable")),
+    (kube.TooManyRequestsError, _too_many_requests),
+    (kube.NotFoundError, _with_slug("not-found")),
+    (kube.AlreadyExistsError, _with_slug("conflict")),
+    (kube.ConflictError, _with_slug("precondition-failed")),
+    (kube.InvalidError, _from_refusal(refused_by_schema)),
+    (kube.BadRequestError, _from_refusal(refused_by_schema)),
+    (kube.ForbiddenError, _from_refusal(refused_by_rights)),
+    (kube.KubeError, _with_slug("cluster-unreachable")),
     (drf.NotAuthenticated, _unauthenticated),
     (drf.AuthenticationFailed, _unauthenticated),
-    (drf.APIException, _drf),
+    (drf.APIException, _api_exception),
     (OperationalError, _database),
     (InterfaceError, _database),
-    (RequestDataTooBig, _too_large),
+    (RequestDataTooBig, _body_too_large),
     (SuspiciousOperation, lambda _error: Problem("bad-request", "the request is malformed")),
     (MultiPartParserError, lambda _error: Problem("bad-request", "the form cannot be read")),
     (UnreadablePostError, lambda _error: Problem("bad-request", "the body ended too early")),

@@ -31,10 +31,10 @@ OURS = (
     (VALIDATING, QUEUE_VALIDATION),
     (VALIDATING, POD_GROUP_VALIDATION),
 )
-#: Certificates are renewed 30 days before their end, so one that ends so soon was not renewed.
-SOON = timedelta(days=14)
+#: Certificates are renewed 30 days before their end, so one with only this left should have been renewed.
+RENEWAL_OVERDUE = timedelta(days=14)
 CONNECT_S = 5.0
-REGISTER = "restart the web process: it registers the webhooks at its start"
+RESTART_ADVICE = "restart the web process: it registers the webhooks at its start"
 
 
 class UnresolvedError(OSError):
@@ -43,7 +43,7 @@ class UnresolvedError(OSError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a webhook is."""
+    """Where a webhook listens."""
 
     host: str
     port: int
@@ -53,7 +53,7 @@ Handshake = Callable[[Address, str], datetime]
 
 
 def check_webhooks(context: ClusterContext) -> Iterator[Finding]:
-    """Examine our four configurations; each address is tried once."""
+    """Examine our four configurations; each address and CA bundle is tried once."""
     tried: set[tuple[Address, str]] = set()
     for kind, name in OURS:
         try:
@@ -62,7 +62,7 @@ def check_webhooks(context: ClusterContext) -> Iterator[Finding]:
             yield warning(
                 f"webhook {name}",
                 "is not registered: invalid objects are accepted, and parts of GPUs are not prepared",
-                REGISTER,
+                RESTART_ADVICE,
             )
             continue
         for hook in body.get("webhooks", ()):
@@ -90,11 +90,13 @@ def examine(
     try:
         authorities = x509.load_pem_x509_certificates(bundle.encode()) if bundle else []
     except ValueError as error:
-        yield fault(subject, f"its CA bundle cannot be read: {error}", REGISTER)
+        yield fault(subject, f"its CA bundle cannot be read: {error}", RESTART_ADVICE)
         return
-    if authorities and all(item.not_valid_after_utc < now + SOON for item in authorities):
+    if authorities and all(
+        item.not_valid_after_utc < now + RENEWAL_OVERDUE for item in authorities
+    ):
         last = max(item.not_valid_after_utc for item in authorities)
-        yield fault(subject, f"its authority ends on {last:%Y-%m-%d}", REGISTER)
+        yield fault(subject, f"its authority ends on {last:%Y-%m-%d}", RESTART_ADVICE)
     try:
         end = connect(address, bundle)
     except UnresolvedError:
@@ -110,8 +112,8 @@ def examine(
             "look at the log of the web process",
         )
     else:
-        if end < now + SOON:
-            yield fault(subject, f"its certificate ends on {end:%Y-%m-%d}", REGISTER)
+        if end < now + RENEWAL_OVERDUE:
+            yield fault(subject, f"its certificate ends on {end:%Y-%m-%d}", RESTART_ADVICE)
 
 
 def handshake(address: Address, bundle: str) -> datetime:
@@ -133,9 +135,10 @@ def handshake(address: Address, bundle: str) -> datetime:
 
 
 def check_order(context: ClusterContext) -> Iterator[Finding]:
-    """Report other webhooks that change pods after ours and are not asked again.
+    """Report the other webhooks that change pods: those before ours that do not see what ours adds, and all after ours.
 
-    The API server calls configurations in the order of their names, and calls ours again after a later change.
+    The API server calls configurations in the order of their names. It calls one again after a later change if its
+    reinvocationPolicy is IfNeeded, as that of ours is.
     """
     for item in context.all_of(MUTATING):
         name = item["metadata"]["name"]

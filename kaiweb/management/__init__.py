@@ -1,1 +1,1 @@
-"""Commands of the composition root."""
+"""Management commands of the package `kaiweb`."""

@@ -59,7 +59,7 @@ def is_for_terminal(arguments: list[str]) -> bool:
 
 
 def main(prog_name: str = "kaiweb") -> None:
-    """Run one command."""
+    """Run one command and exit with its code."""
     terminal(prog_name=prog_name, complete_var=COMPLETE)
 
 

@@ -1,1 +1,1 @@
-"""Management commands of the scheduler."""
+"""Management commands of the package `scheduler`."""

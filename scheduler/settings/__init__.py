@@ -1,1 +1,1 @@
-"""Settings of a shard's scheduler, read from its objects; the kinds it watches."""
+"""Settings of a shard's scheduler, read from its SchedulingShard and the Config, and the kinds it watches."""

@@ -1,1 +1,1 @@
-"""Commands of the binder room, found by Django."""
+"""Management commands of the package `binder`."""

@@ -1,1 +1,1 @@
-"""Commands of the queues room, found by Django."""
+"""Management commands of the package `queues`."""

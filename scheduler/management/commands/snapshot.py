@@ -59,7 +59,9 @@ class Command(BaseCommand):
         hide = verbs.add_parser("anonymise", help="replace all names in a file")
         hide.add_argument("--filename", type=Path, required=True)
         hide.add_argument("--output", type=Path, required=True)
-        small = verbs.add_parser("shrink", help="keep only what one workload needs to fare alike")
+        small = verbs.add_parser(
+            "shrink", help="keep only what one workload needs to meet the same outcome"
+        )
         small.add_argument("workload", help=WORKLOAD)
         small.add_argument("--filename", type=Path, required=True)
         small.add_argument("--output", type=Path, required=True)
@@ -70,7 +72,7 @@ class Command(BaseCommand):
         """Run the verb."""
         verb = getattr(self, f"_{options['verb']}")
         try:
-            verb(**{name: options[name] for name in VERBS[options["verb"]]})
+            verb(**{name: options[name] for name in OPTIONS_OF_VERB[options["verb"]]})
         except REFUSALS as error:
             raise CommandError(str(error)) from error
 
@@ -92,10 +94,10 @@ class Command(BaseCommand):
         self.stdout.write(f"{filename}: {counts(body)}")
 
     def _replay(self, filename: Path, decisions: bool) -> None:
-        done = replay(read_archive(filename))
+        replayed = replay(read_archive(filename))
         if decisions:
-            self.stdout.write("\n".join(decision_lines(done)))
-        self.stdout.write(json.dumps(timings(done)))
+            self.stdout.write("\n".join(decision_lines(replayed)))
+        self.stdout.write(json.dumps(timings(replayed)))
 
     def _explain(self, filename: Path, workload: str) -> None:
         archive = read_archive(filename)
@@ -108,7 +110,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{output}: {counts(body)}")
 
     def _without_names(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the snapshot under other names; warn if a cycle on it does something else."""
+        """Return the snapshot with all names replaced; warn if a cycle on it makes more or fewer decisions."""
         renamed = anonymise(body)
         before, after = (len(replay(archive_of(it)).decisions) for it in (body, renamed))
         if before != after:
@@ -135,8 +137,8 @@ class Command(BaseCommand):
             self.stdout.write(f"{scenario}: judge it with `kaiweb conformance {scenario.parent}`")
 
 
-#: Verb -> the options that its method takes.
-VERBS = {
+#: The options that the method of each verb takes.
+OPTIONS_OF_VERB = {
     "save": ("filename", "shard", "anonymise"),
     "replay": ("filename", "decisions"),
     "explain": ("filename", "workload"),
