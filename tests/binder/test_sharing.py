@@ -19,23 +19,31 @@ RESERVATIONS = "kai-resource-reservation"
 
 
 def allocate(harness: Harness, *devices: str) -> None:
-    """Let the process in each new reservation pod tell its device, as soon as someone waits."""
+    """Act as the process in each new reservation pod: while the binder waits, write the device into an annotation."""
     left = list(devices)
 
-    def tell() -> None:
+    def annotate() -> None:
         for name in harness.gateway.names(PODS, RESERVATIONS):
             body = harness.pod(name, RESERVATIONS)
             if (
                 not body["metadata"].get("annotations", {}).get("run.ai/reserve_for_gpu_index")
                 and left
             ):
-                marks = {"metadata": {"annotations": {"run.ai/reserve_for_gpu_index": left.pop(0)}}}
-                harness.gateway.patch(PODS, name, marks, namespace=RESERVATIONS)
+                annotated = {
+                    "metadata": {"annotations": {"run.ai/reserve_for_gpu_index": left.pop(0)}}
+                }
+                harness.gateway.patch(PODS, name, annotated, namespace=RESERVATIONS)
 
-    harness.while_waiting.append(tell)
+    harness.while_waiting.append(annotate)
 
 
-def test_bound_fraction_pod_has_its_device_a_group_label_and_config_maps() -> None:
+def reservation_of(group: str) -> dict[str, Any]:
+    """Return a reservation pod of a GPU group on node n1 that nobody created through a binder."""
+    params = Harness().worker.params.reservation
+    return reservation_body(convert(fraction_pod("x"), Pod), "n1", group, params)
+
+
+def test_bound_fraction_pod_gets_a_device_a_label_of_its_group_and_config_maps() -> None:
     harness = Harness().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
     allocate(harness, "GPU-1")
     harness.run()
@@ -131,10 +139,7 @@ def test_reservation_is_deleted_with_its_last_user() -> None:
 
 
 def test_reservation_stays_while_an_open_request_uses_its_group() -> None:
-    holder = reservation_body(
-        convert(fraction_pod("x"), Pod), "n1", "g1", Harness().worker.params.reservation
-    )
-    harness = Harness().seed(pods=[holder], requests=[fraction_request("late", "g1")])
+    harness = Harness().seed(pods=[reservation_of("g1")], requests=[fraction_request("late", "g1")])
     harness.watch()
     harness.worker.reservations.sync_all()
     assert len(harness.gateway.names(PODS, RESERVATIONS)) == 1
@@ -190,7 +195,7 @@ def test_no_reservation_is_created_while_the_cluster_scales_up() -> None:
     )
 
 
-def _holder(*, node_labels: dict[str, str]) -> dict[str, Any]:
+def _bound_reservation(*, node_labels: dict[str, str]) -> dict[str, Any]:
     harness = Harness().seed(pods=[fraction_pod("p")], requests=[fraction_request("p", "g1")])
     harness.gateway.patch(NODES, "n1", {"metadata": {"labels": node_labels}})
     allocate(harness, "GPU-1")
@@ -200,14 +205,14 @@ def _holder(*, node_labels: dict[str, str]) -> dict[str, Any]:
 
 
 def test_reservation_pod_refuses_disruption_and_has_its_own_name_in_its_environment() -> None:
-    holder = _holder(node_labels={})
-    assert holder["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
-    assert holder["metadata"]["labels"] == {
+    reservation = _bound_reservation(node_labels={})
+    assert reservation["metadata"]["annotations"]["karpenter.sh/do-not-disrupt"] == "true"
+    assert reservation["metadata"]["labels"] == {
         "app": "kai-resource-reservation",
         "runai-gpu-group": "g1",
     }
-    assert holder["spec"]["serviceAccountName"] == "kai-resource-reservation"
-    (container,) = holder["spec"]["containers"]
+    assert reservation["spec"]["serviceAccountName"] == "kai-resource-reservation"
+    (container,) = reservation["spec"]["containers"]
     assert container["image"] == "registry/local/kai-scheduler/resource-reservation"
     assert "args" not in container
     assert container["env"] == [
@@ -217,7 +222,7 @@ def test_reservation_pod_refuses_disruption_and_has_its_own_name_in_its_environm
 
 
 def test_reservation_pod_runs_sleep_where_gpus_are_simulated() -> None:
-    (container,) = _holder(node_labels={"run.ai/fake.gpu": "true"})["spec"]["containers"]
+    (container,) = _bound_reservation(node_labels={"run.ai/fake.gpu": "true"})["spec"]["containers"]
     assert (container["image"], container["args"]) == ("ubuntu", ["sleep", "infinity"])
 
 
@@ -232,14 +237,9 @@ def test_fraction_pod_without_a_config_map_name_fails_and_says_so() -> None:
     )
 
 
-def holder_of(group: str) -> dict[str, Any]:
-    params = Harness().worker.params.reservation
-    return reservation_body(convert(fraction_pod("x"), Pod), "n1", group, params)
-
-
 def test_a_label_left_by_an_interrupted_attempt_keeps_no_reservation() -> None:
     labelled = pod("left", metadata={"labels": {"runai-gpu-group": "g1"}})
-    harness = Harness().seed(pods=[holder_of("g1"), labelled])
+    harness = Harness().seed(pods=[reservation_of("g1"), labelled])
     harness.watch()
     harness.worker.reservations.sync_all()
     assert harness.gateway.names(PODS, RESERVATIONS) == []
@@ -247,7 +247,7 @@ def test_a_label_left_by_an_interrupted_attempt_keeps_no_reservation() -> None:
 
 def test_a_reservation_stays_when_its_user_was_bound_but_the_watch_has_not_shown_it() -> None:
     labelled = pod("late", metadata={"labels": {"runai-gpu-group": "g1"}})
-    harness = Harness().seed(pods=[holder_of("g1"), labelled])
+    harness = Harness().seed(pods=[reservation_of("g1"), labelled])
     harness.watch()
     harness.gateway.bind("ns", "late", pod_uid="uid-late", node="n1")
     harness.worker.reservations.sync_all()
@@ -255,7 +255,7 @@ def test_a_reservation_stays_when_its_user_was_bound_but_the_watch_has_not_shown
 
 
 @pytest.mark.parametrize("binders", [1, 2])
-def test_sixteen_halves_at_once_take_eight_devices_once(binders: int) -> None:
+def test_sixteen_half_gpu_pods_at_once_reserve_eight_devices(binders: int) -> None:
     """Several threads and one or two binder processes; nothing is created twice or deleted in between."""
     names = [f"p{index}" for index in range(16)]
     first = Harness().seed(
@@ -263,22 +263,24 @@ def test_sixteen_halves_at_once_take_eight_devices_once(binders: int) -> None:
         requests=[fraction_request(name, f"g{index // 2}") for index, name in enumerate(names)],
     )
     harnesses = [first, *(Harness(first.gateway) for _ in range(binders - 1))]
-    for harness in harnesses:
-        allocate(harness, *(f"GPU-{harness is first}-{index}" for index in range(16)))
+    for number, harness in enumerate(harnesses):
+        allocate(harness, *(f"GPU-{number}-{index}" for index in range(16)))
     for _ in range(3):
         for harness in harnesses:
             harness.watch()
             harness.worker.sweep()
         with ThreadPoolExecutor(4 * binders) as pool:
-            done = [pool.submit(harness.work) for harness in harnesses for _ in range(4)]
-            for future in done:
+            futures = [pool.submit(harness.work) for harness in harnesses for _ in range(4)]
+            for future in futures:
                 future.result()
         for harness in harnesses:
             harness.watch()
             harness.worker.reservations.sync_all()
     assert {first.status(name)["phase"] for name in names} == {"Succeeded"}
-    holders = [first.pod(name, RESERVATIONS) for name in first.gateway.names(PODS, RESERVATIONS)]
-    assert len(holders) == 8
+    reservations = [
+        first.pod(name, RESERVATIONS) for name in first.gateway.names(PODS, RESERVATIONS)
+    ]
+    assert len(reservations) == 8
     created = [call for call in first.gateway.calls if call[0] == "create" and call[1] == "pods"]
     assert len({call[2] for call in created}) == 8
     assert not [call for call in first.gateway.calls if call[0] == "delete"]

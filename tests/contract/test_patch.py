@@ -120,7 +120,7 @@ def test_apply_of_anothers_field_is_a_conflict_until_forced(api: Api) -> None:
     assert forced["data"] == {"k": "2"}
 
 
-def test_same_value_is_shared_without_conflict(api: Api) -> None:
+def test_two_managers_that_apply_the_same_value_share_the_field(api: Api) -> None:
     for manager in ("alice", "bob"):
         api.patch(f"{MAPS}/a", configmap("a", k="1"), APPLY, fieldManager=manager).ok()
     managers = {item["manager"] for item in api.get(f"{MAPS}/a").ok()["metadata"]["managedFields"]}

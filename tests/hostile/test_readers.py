@@ -1,4 +1,4 @@
-"""Mirror, pod grouper, binder and controllers go on beside objects with hostile values."""
+"""Mirror, pod grouper, binder and controllers keep working beside objects with hostile values."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ each_value = pytest.mark.parametrize("name", hostile_values())
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def bounded_cpu_time() -> Iterator[None]:
     began = time.process_time()
     yield
     assert time.process_time() - began < CPU_S
 
 
-def put(store: Store, resource: Resource, as_type: Any, value: Any) -> None:
+def put_spoiled(store: Store, resource: Resource, as_type: Any, value: Any) -> None:
     for bad in spoiled(as_type, value, BASES.get(resource)):
         event = WatchEvent(type=EventType.ADDED, object=bad, resource_version="9000")
         store.apply(resource, event)
@@ -55,12 +55,12 @@ def put(store: Store, resource: Resource, as_type: Any, value: Any) -> None:
 
 @pytest.mark.django_db
 @each_value
-def test_the_mirror_shows_the_healthy_pod_beside_objects_with(name: str) -> None:
+def test_the_mirror_shows_the_healthy_pod_beside_hostile_objects(name: str) -> None:
     value = hostile_values()[name]
     mirror = Mirror(kinds.KINDS, Writer(sleep=lambda _s: None), now=lambda: datetime.now(UTC))
     for kind in kinds.KINDS:
         bad = list(spoiled(kind.as_type, value, BASES.get(kind.resource)))
-        with bounded():
+        with bounded_cpu_time():
             mirror.consume(
                 [ListMessage(kind.resource, Listing(items=bad, resource_version="9000"))]
             )
@@ -72,7 +72,7 @@ def test_the_mirror_shows_the_healthy_pod_beside_objects_with(name: str) -> None
 
 
 @each_value
-def test_the_grouper_groups_the_healthy_pod_beside_objects_with(name: str) -> None:
+def test_the_grouper_groups_the_healthy_pod_beside_hostile_objects(name: str) -> None:
     value = hostile_values()[name]
     world = grouping.World()
     owner = grouping.job()
@@ -80,19 +80,19 @@ def test_the_grouper_groups_the_healthy_pod_beside_objects_with(name: str) -> No
     world.pods(grouping.pod("healthy", owner))
     world.settle()
     for resource, as_type in grouping.KINDS:
-        put(world.store, resource, as_type, value)
-    with bounded():
+        put_spoiled(world.store, resource, as_type, value)
+    with bounded_cpu_time():
         world.work()
     assert "pod-group-name" in world.gateway.raw(PODS, "healthy", "lab")["metadata"]["annotations"]
 
 
 @each_value
-def test_the_binder_binds_the_healthy_pod_beside_objects_with(name: str) -> None:
+def test_the_binder_binds_the_healthy_pod_beside_hostile_objects(name: str) -> None:
     value = hostile_values()[name]
     harness = binding.Harness()
     for resource, as_type in BINDER_WATCHED:
-        put(harness.worker.store, resource, as_type, value)
-    with bounded():
+        put_spoiled(harness.worker.store, resource, as_type, value)
+    with bounded_cpu_time():
         harness.worker.sweep()
         harness.work()
     harness.seed(pods=[binding.pod("healthy")], requests=[binding.request("healthy")])
@@ -102,7 +102,7 @@ def test_the_binder_binds_the_healthy_pod_beside_objects_with(name: str) -> None
 
 
 @each_value
-def test_the_status_controllers_count_the_healthy_group_beside_objects_with(name: str) -> None:
+def test_the_status_controllers_count_the_healthy_group_beside_hostile_objects(name: str) -> None:
     value = hostile_values()[name]
     world = StatusWorld()
     queues = QueueController(world.gateway, world.store)
@@ -111,8 +111,8 @@ def test_the_status_controllers_count_the_healthy_group_beside_objects_with(name
     world.gateway.seed(PODS, fake_cluster.pod("p", "healthy"))
     world.sync()
     for resource, as_type in fake_cluster.KINDS:
-        put(world.store, resource, as_type, value)
-    with bounded():
+        put_spoiled(world.store, resource, as_type, value)
+    with bounded_cpu_time():
         world.work()
         queues.pass_once(datetime(2026, 1, 1, tzinfo=UTC))
         find_drift(world.store, world.controller)

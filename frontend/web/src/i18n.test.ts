@@ -73,7 +73,8 @@ function nameOf(key: unknown): string {
   return String(key.name ?? key.value ?? "");
 }
 
-function textsIn(node: Node): Node[] {
+/** Return the nodes of a syntax tree that are literal texts on the screen. */
+function textNodes(node: Node): Node[] {
   const own: Node[] = [];
   if (node.type === "JSXText" && LETTERS.test(String(node.value))) own.push(node);
   if (node.type === "JSXElement" || node.type === "JSXFragment") {
@@ -86,15 +87,15 @@ function textsIn(node: Node): Node[] {
   if (node.type === "Property" && TEXT_NAMES.has(nameOf(node.key))) {
     own.push(...literals(node.value));
   }
-  return [...own, ...children(node).flatMap(textsIn)];
+  return [...own, ...children(node).flatMap(textNodes)];
 }
 
 /** Return the texts of one file as `line: source`. */
-function texts(source: string): string[] {
+function findTexts(source: string): string[] {
   const { program, errors } = parseSync("component.tsx", source);
   if (errors.length > 0) throw new Error(errors[0]?.message);
   if (!isNode(program)) throw new Error("the parser returned no program");
-  return textsIn(program).map(({ start, end }) => {
+  return textNodes(program).map(({ start, end }) => {
     const line = source.slice(0, start).split("\n").length;
     return `${line}: ${source.slice(start, Number(end)).trim()}`;
   });
@@ -105,9 +106,10 @@ describe("texts", () => {
     const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" }).filter(
       (file) => file.endsWith(".tsx") && !file.endsWith(".test.tsx"),
     );
+    // The components were found at all: there are far more than this.
     expect(files.length).toBeGreaterThan(35);
     const offences = files.flatMap((file) =>
-      texts(readFileSync(join(SOURCE, file), "utf8")).map((text) => `${file}:${text}`),
+      findTexts(readFileSync(join(SOURCE, file), "utf8")).map((text) => `${file}:${text}`),
     );
     expect(offences).toEqual([]);
   });
@@ -121,7 +123,7 @@ describe("texts", () => {
     ["<a aria-label={`Edit ${name}`}>{name}</a>", "1: `Edit ${name}`"],
     ['useThing({ label: "Quota" })', '1: "Quota"'],
   ])("are detected in %s", (source, offence) => {
-    expect(texts(source)).toEqual([offence]);
+    expect(findTexts(source)).toEqual([offence]);
   });
 
   it.each([
@@ -131,6 +133,6 @@ describe("texts", () => {
     '<p>{state === "running" && PAGE.title}</p>',
     "<a href={`/queues?queue=${name}`}>{label(name)}</a>",
   ])("are not confused with %s", (source) => {
-    expect(texts(source)).toEqual([]);
+    expect(findTexts(source)).toEqual([]);
   });
 });

@@ -1,4 +1,7 @@
-"""Objects on disk: what a restart brings back, and versions that are never handed out twice."""
+"""Objects on disk: what a restart brings back, and versions that are never handed out twice.
+
+What is not in the database yet is in files beside it, the tail (`sandbox.apiserver.storage.tail`).
+"""
 
 from __future__ import annotations
 
@@ -69,8 +72,8 @@ async def test_after_a_kill_versions_skip_ahead(tmp_path: Path) -> None:
     first = start(tmp_path)
     await first.post(MAPS, configmap("a"))
     version = first.store.version
-    await asyncio.sleep(0.3)  # the journal's thread writes every 50 ms
-    # as after a kill: the file of an unfinished server, in a home that is not in use
+    await asyncio.sleep(0.3)  # the thread of `server.journal` writes every 50 ms
+    # As a kill leaves it: a database that was not closed. It is a copy, because the first server locks its home.
     shutil.copytree(tmp_path, tmp_path / "copy")
     stop(first)
     second = start(tmp_path / "copy")
@@ -87,7 +90,7 @@ def test_home_belongs_to_one_server(tmp_path: Path) -> None:
     stop(start(tmp_path))
 
 
-def test_failed_batch_is_saved_with_the_next(
+def test_changes_that_could_not_be_saved_are_saved_with_the_next_batch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(Settings(home=tmp_path / "home", persistent=False))
@@ -126,22 +129,22 @@ def test_only_the_newest_state_of_a_key_is_written(tmp_path: Path) -> None:
     assert rows == [("namespaces", "", "default", entry.version, entry.raw)]
 
 
-async def test_a_kill_takes_no_answered_write_with_it(tmp_path: Path) -> None:
-    home, left = tmp_path / "home", tmp_path / "left"
+async def test_a_kill_loses_no_write_that_was_answered(tmp_path: Path) -> None:
+    home, killed_home = tmp_path / "home", tmp_path / "killed"
     home.mkdir()
-    first = InProcess(Server(Settings(home=home)))  # its thread never starts: nothing is saved
+    first = InProcess(Server(Settings(home=home)))  # its thread never starts: all stays in the tail
     await first.post(MAPS, configmap("stays", a="1"))
     await first.post(MAPS, configmap("goes"))
     await first.patch(f"{MAPS}/stays", {"data": {"a": "2"}})
     await first.delete(f"{MAPS}/goes")
-    shutil.copytree(home, left)
-    tail = max(left.glob("*.tail.*"))
-    tail.write_bytes(tail.read_bytes() + b"\x00\x00\x01\x00cut off")
+    shutil.copytree(home, killed_home)
+    newest_tail = max(killed_home.glob("*.tail.*"))
+    newest_tail.write_bytes(newest_tail.read_bytes() + b"\x00\x00\x01\x00cut off")
 
-    second = start(left)
+    second = start(killed_home)
     assert (await second.get(f"{MAPS}/stays")).ok()["data"] == {"a": "2"}
     assert (await second.get(f"{MAPS}/goes")).code == 404
-    assert not list(left.glob("*.tail.*"))
+    assert not list(killed_home.glob("*.tail.*"))
     stop(second)
 
 

@@ -1,4 +1,4 @@
-"""The literal messages."""
+"""The messages of events and conditions, word for word."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def evict(reason: EvictReason) -> str:
         ),
         (
             NodeReason(Kind.OVER_CAPACITY, "OverLimit"),
-            "node does not have enough capacity. Reason: OverLimit, Details: told",
+            "node does not have enough capacity. Reason: OverLimit, Details: the queue is full",
         ),
     ],
 )
 def test_node_reasons(reason: NodeReason, text: str) -> None:
-    assert texts.node_reason(reason, POD, "told") == text
+    assert texts.node_reason(reason, POD, capacity_text="the queue is full") == text
 
 
 def test_every_kind_of_reason_has_a_message() -> None:
