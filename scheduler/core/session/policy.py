@@ -7,10 +7,13 @@ shares or limits, and the oldest queue is served first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import inf
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
-from scheduler.core.arrays import GPU_INDEX, NO_AMOUNTS, TOLERANCE, Amounts
+import numpy as np
+
+from scheduler.core.arrays import GPU_INDEX, NO_AMOUNTS, TOLERANCE, Amounts, Floats
 from scheduler.core.cluster.changes import ChangeLog
 from scheduler.core.cluster.journal import WHOLE, Journal
 from scheduler.core.cluster.queues import Queues
@@ -37,6 +40,22 @@ class Comparable(Protocol):
     def __lt__(self, other: Any, /) -> bool:
         """Return whether this comes first."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class LossKeys:
+    """The keys of a queue after each of several losses, in parts that are compared one after the other.
+
+    Attributes
+    ----------
+    first : what comes before the dominant share, the same after every loss
+    shares : shape (losses,); the dominant share after each loss, never larger than before it
+    tie : what decides between equal ones, different for every queue
+    """
+
+    first: tuple[float, ...]
+    shares: Floats
+    tie: Comparable
 
 
 class QueuePolicy:
@@ -112,6 +131,13 @@ class QueuePolicy:
         """
         del candidate, victims
         return self.ledger.seniority[queue]
+
+    def loss_keys(self, queue: int, lost: Floats) -> LossKeys:
+        """Return what `key` says after each of several losses.
+
+        lost : shape (losses, 3); what would have been taken from the queue by then
+        """
+        return LossKeys((), np.zeros(len(lost)), self.ledger.seniority[queue])
 
 
 class FairSharePolicy(QueuePolicy):
@@ -220,6 +246,17 @@ class FairSharePolicy(QueuePolicy):
             after = (after * SHARE_STEPS + 0.5) // 1.0
             before = (before * SHARE_STEPS + 0.5) // 1.0
         return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
+
+    def loss_keys(self, queue: int, lost: Floats) -> LossKeys:
+        """Return what `key` says after each of several losses; only the dominant share depends on them."""
+        key = cast(tuple[Any, ...], self.key(queue, NO_AMOUNTS))
+        bounds = np.array(self._fixed[queue][3])
+        kept = np.array(self.ledger.allocated[queue]) - lost
+        ratios = np.where(bounds != 0, kept / np.where(bounds != 0, bounds, 1.0), kept * 1000.0)
+        shares: Floats = np.maximum(ratios.max(axis=1), 0.0)
+        if self._has_parts:
+            shares = (shares * SHARE_STEPS + 0.5) // 1.0
+        return LossKeys(key[:4], shares, key[5:])
 
 
 class _ByQueue(dict[int, V]):

@@ -17,10 +17,11 @@ from scheduler.core.session.session import Session
 from scheduler.core.session.statement import Statement
 from scheduler.core.solver.budget import GroupBudget, SearchResult
 from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
-from scheduler.core.solver.filters import NOISE, NodeAffinityFilter
+from scheduler.core.solver.filters import NodeAffinityFilter
 from scheduler.core.solver.generators import GENERATORS, NODE_LOCAL_GREEDY
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.search import SearchOutcome, SearchTask
+from scheduler.core.solver.slots import NOISE
 from scheduler.core.solver.turns import PendingTable, goes_first
 from scheduler.core.solver.usefulness import UsefulVictims
 from scheduler.core.solver.victims import Batch

@@ -3,8 +3,7 @@
 The set grows batch by batch, and each filter follows it. A set that passes once keeps passing, since more
 victims only free more. The filters are those of KAI: node affinity, GPUs per topology domain, GPUs per node.
 
-In this module `room` has shape (nodes,): the GPUs of each node that are idle or being freed. A "slot" is room on
-one node for one task of a demand whose tasks request equally many whole GPUs.
+In this module `room` has shape (nodes,): the GPUs of each node that are idle or being freed.
 """
 
 from __future__ import annotations
@@ -18,11 +17,10 @@ from scheduler.core.arrays import Floats
 from scheduler.core.cluster.podgroups import SubgroupNode
 from scheduler.core.session.hooks import NODE_AFFINITY
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
+from scheduler.core.solver.demand import ProbeDemand
+from scheduler.core.solver.slots import UniformGpusFilter
 from scheduler.core.solver.victims import Batch
 
-#: Float noise that sums of GPUs may carry.
-NOISE = 1e-6
 #: (topology, label of the required level)
 _Level = tuple[str, str]
 #: level -> the domain of each node (-1 for none), and the number of domains
@@ -68,7 +66,7 @@ class VictimFilters:
             growing_filter.add(nodes, gpus)
 
     def passes(self) -> bool:
-        """Return whether the set so far passes every filter."""
+        """Return whether the set so far passes every filter; count it as rejected if not."""
         if self.has_passed:
             return True
         for growing_filter in self._filters:
@@ -78,97 +76,27 @@ class VictimFilters:
         self.has_passed = True
         return True
 
+    @property
+    def can_look_ahead(self) -> bool:
+        """Return whether `add_until_passing` can be used."""
+        return len(self._filters) == 1 and isinstance(self._filters[0], UniformGpusFilter)
+
+    def add_until_passing(self, batches: Sequence[Batch]) -> int:
+        """Add batches up to the first with which the set passes, all if none is; return how many.
+
+        All sets before the last are counted as rejected; about that one `passes` must be asked.
+        """
+        (uniform,) = self._filters
+        assert isinstance(uniform, UniformGpusFilter)
+        count = uniform.add_until_passing(batches)
+        self.rejected += count - 1
+        return count
+
 
 def _idle_gpus_filter(demand: ProbeDemand, room: Floats) -> GrowingFilter:
     if demand.gpus_per_task:
         return UniformGpusFilter(demand, room)
     return NodeGpusFilter(demand, room)
-
-
-class UniformGpusFilter:
-    """For equal tasks with whole devices: there must be as many slots as tasks."""
-
-    def __init__(self, demand: ProbeDemand, room: Floats) -> None:
-        self._gpus_per_task, self._task_count = demand.gpus_per_task, len(demand.tasks)
-        self._room = room
-        #: node of a victim -> its room with the victims so far, and the slots in it
-        self._room_and_slots: dict[int, tuple[float, int]] = {}
-        fitting_room = room[room >= self._gpus_per_task - NOISE]
-        self._slots = (
-            int(np.floor((fitting_room + NOISE) / self._gpus_per_task).sum())
-            if fitting_room.size
-            else 0
-        )
-
-    def add(self, nodes: Sequence[int], gpus: Sequence[float]) -> None:
-        """Count the slots that each victim adds on its node."""
-        known = self._room_and_slots
-        for node, freed_gpus in zip(nodes, gpus, strict=True):
-            if freed_gpus and node >= 0:
-                room_and_slots = known.get(node)
-                if room_and_slots is None:
-                    room = float(self._room[node])
-                    slots_before = tasks_fitting(room, self._gpus_per_task)
-                else:
-                    room, slots_before = room_and_slots
-                room += freed_gpus
-                # `tasks_fitting` without the call, which would be the dearest part of a long search.
-                slots = int((room + NOISE) / self._gpus_per_task) if room > 0 else 0
-                known[node] = (room, slots)
-                self._slots += slots - slots_before
-
-    def passes(self) -> bool:
-        """Return whether there are as many slots as tasks."""
-        return self._slots >= self._task_count
-
-
-class LocalGpuBound:
-    """Decides whether a demand of equal tasks could fit if only the victims on one node are evicted.
-
-    Nodes with shared devices, and those of pod groups on several nodes, are never ruled out.
-    """
-
-    def __init__(self, session: Session, demand: ProbeDemand, room: Floats) -> None:
-        self._gpus_per_task, self._task_count = demand.gpus_per_task, len(demand.tasks)
-        self._shared_gpus = session.state.nodes.shared_gpus
-        self._room = room.tolist()
-        slots_now = int(np.floor((np.maximum(room, 0) + NOISE) / demand.gpus_per_task).sum())
-        self._missing = self._task_count - slots_now
-        #: node -> its GPUs with the victims so far, and how many slots it must then have
-        self._gpus_and_need: dict[int, tuple[float, int]] = {}
-        #: pod group -> the node of its first victim
-        self._first_node: dict[int, int] = {}
-        #: the nodes of pod groups with victims on several nodes
-        self._undecided_nodes: set[int] = set()
-
-    @classmethod
-    def make(cls, session: Session, demand: ProbeDemand, room: Floats) -> LocalGpuBound | None:
-        """Return the bound, or None if the tasks do not request equally many whole devices."""
-        return cls(session, demand, room) if demand.gpus_per_task else None
-
-    def add(self, batch: Batch) -> None:
-        """Add one more batch."""
-        first_node = self._first_node.setdefault(batch.pod_group, batch.nodes[0])
-        for node, freed_gpus in zip(batch.nodes, batch.gpus, strict=True):
-            gpus, needed_slots = self._gpus_and_need.get(node) or self._before(node)
-            self._gpus_and_need[node] = (gpus + freed_gpus, needed_slots)
-            if node != first_node:
-                self._undecided_nodes |= {node, first_node}
-
-    def may_fit(self, node: int) -> bool:
-        """Return whether the demand could fit if the victims on a node are evicted, and no others."""
-        gpus, needed_slots = self._gpus_and_need.get(node) or self._before(node)
-        return (
-            (gpus + NOISE) / self._gpus_per_task >= needed_slots
-            or self._missing <= 0
-            or node in self._undecided_nodes
-            or bool(self._shared_gpus[node])
-        )
-
-    def _before(self, node: int) -> tuple[float, int]:
-        """Return the GPUs of a node before any eviction, and the slots that it must have with its victims gone."""
-        gpus = self._room[node]
-        return gpus, tasks_fitting(gpus, self._gpus_per_task) + self._missing
 
 
 class NodeGpusFilter:

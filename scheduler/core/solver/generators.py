@@ -8,19 +8,24 @@ begin with the victims that earlier probes have settled on, which are part of ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
-from scheduler.core.arrays import GPU_INDEX, Floats
+from scheduler.core.arrays import GPU_INDEX, Floats, Ints
 from scheduler.core.session.session import Session
 from scheduler.core.solver.demand import ProbeDemand
-from scheduler.core.solver.filters import LocalGpuBound, VictimFilters
+from scheduler.core.solver.filters import VictimFilters
+from scheduler.core.solver.slots import LocalGpuBound, columns
 from scheduler.core.solver.usefulness import BatchTest
 from scheduler.core.solver.victims import Batch, VictimSequence, joined
 
 NODE_LOCAL_GREEDY = "NodeLocalGreedy"
 MULTI_NODE_GANG = "MultiNodeGang"
+
+#: So many batches are added to a set of victims one by one before the filters look ahead; most sets pass before.
+FEW = 32
 
 #: Victims of one trial besides the settled ones.
 Potential = tuple[int, ...]
@@ -73,18 +78,80 @@ class Probe:
                 self.room[node] += tasks.accepted[task][GPU_INDEX]
         self.filters = VictimFilters(session, demand, self.room)
 
-    def growing(self) -> Iterator[Batch | None]:
-        """Add batches to the set of victims one by one, and yield each after it was added.
+    def growing(self, bound: LocalGpuBound | None = None) -> Iterator[Sequence[Batch]]:
+        """Add batches to the set of victims, and yield those that were added since the last time.
 
-        First comes None for the empty set, if that passes the filters. Batches with settled victims are
-        skipped. So are useless ones, unless a later batch of the same pod group is useful: it would break a
-        gang of which more is left. Nothing more is taken from a pod group whose next batch is barred.
+        First comes nothing for the empty set, if that passes the filters. Then each batch comes alone. After some
+        batches many come together where no set before the last one is of use: it would not pass the filters, or
+        the bound would rule out the node of its newest victim. Sets that are left out count as rejected.
+
+        bound : all batches are added to it too
+        """
+        filters, proposed = self.filters, self._proposed()
+        if filters.passes():
+            yield ()
+        yield from self._one_by_one(islice(proposed, FEW), bound)
+        if not self.session.disruptions:  # reading ahead would note limits in the way
+            yield from self._until_passing(proposed, bound)
+            if bound is not None and filters.has_passed:
+                yield from self._until_fitting(proposed, bound)
+        yield from self._one_by_one(proposed, bound)
+
+    def _one_by_one(
+        self, batches: Iterable[Batch], bound: LocalGpuBound | None
+    ) -> Iterator[Sequence[Batch]]:
+        filters = self.filters
+        for batch in batches:
+            if bound is not None:
+                bound.add(batch)
+            if not filters.has_passed:
+                filters.add(batch.nodes, batch.gpus)
+            yield (batch,)
+
+    def _until_passing(
+        self, proposed: Iterator[Batch], bound: LocalGpuBound | None
+    ) -> Iterator[Sequence[Batch]]:
+        """Add more and more batches at once until the set passes the filters, if these can look ahead."""
+        filters, size = self.filters, FEW
+        while not filters.has_passed and filters.can_look_ahead:
+            size *= 2
+            batches = list(islice(proposed, size))
+            if not batches:
+                return
+            count = filters.add_until_passing(batches)
+            if bound is not None:
+                for batch in batches[:count]:
+                    bound.add(batch)
+            yield batches[:count]
+            yield from self._one_by_one(batches[count:], bound)
+
+    def _until_fitting(
+        self, proposed: Iterator[Batch], bound: LocalGpuBound
+    ) -> Iterator[Sequence[Batch]]:
+        """Add more and more batches at once up to each whose node the bound does not rule out."""
+        size = FEW
+        while batches := list(islice(proposed, size)):
+            size *= 2
+            if not bound.can_look_ahead(batches):
+                yield from self._one_by_one(batches, bound)
+                continue
+            start = 0
+            for number in (*bound.add_all(batches), len(batches) - 1):
+                if number >= start:
+                    self.filters.rejected += number - start
+                    yield batches[start : number + 1]
+                    start = number + 1
+
+    def _proposed(self) -> Iterator[Batch]:
+        """Return the batches that may be proposed, in order.
+
+        Batches with settled victims are skipped. So are useless ones, unless a later batch of the same pod group is
+        useful: it would break a gang of which more is left. Nothing more is taken from a pod group whose next
+        batch is barred.
         """
         skipped: dict[int, list[Batch]] = {}
         barred: set[int] = set()
-        if self.filters.passes():
-            yield None
-        settled, is_useful, filters = self.settled_set, self.is_useful, self.filters
+        settled, is_useful = self.settled_set, self.is_useful
         has_limits = bool(self.session.disruptions)
         for batch in self.sequence.read():
             if settled and not settled.isdisjoint(batch.tasks):
@@ -101,8 +168,6 @@ class Probe:
             if has_limits and self._is_barred(batch):
                 barred.add(batch.pod_group)
                 continue
-            if not filters.has_passed:
-                filters.add(batch.nodes, batch.gpus)
             yield batch
 
     def _is_barred(self, batch: Batch) -> bool:
@@ -122,33 +187,57 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
     A pod group with any victim on the node contributes all its victims collected so far, wherever they
     are.
     """
-    tasks_of: dict[int, list[int]] = {}
-    groups_on: dict[int, dict[int, None]] = {}
+    collected = _ByNode()
     bound = LocalGpuBound.make(probe.session, probe.demand, probe.room)
     filters = probe.filters
-    for batch in probe.growing():
-        if batch is None:
+    for batches in probe.growing(bound):
+        if not batches:
             if probe.settled:
                 yield ()
             continue
-        tasks_of.setdefault(batch.pod_group, []).extend(batch.tasks)
-        for node in batch.nodes:
-            groups_on.setdefault(node, {})[batch.pod_group] = None
-        if bound is not None:
-            bound.add(batch)
+        for batch in batches:
+            collected.add(batch)
         if not filters.has_passed and not filters.passes():
             continue
         yielded: set[Potential] = set()
-        for node in _nodes_of(probe.session, batch.pod_group):
+        for node in _nodes_of(probe.session, batches[-1].pod_group):
             if bound is not None and not bound.may_fit(node):
                 filters.rejected += 1
                 continue
-            potential = tuple(
-                task for pod_group in groups_on.get(node, ()) for task in tasks_of[pod_group]
-            )
+            potential = collected.potential_on(node)
             if potential and potential not in yielded:
                 yielded.add(potential)
                 yield potential
+
+
+class _ByNode:
+    """The batches collected so far, by node."""
+
+    def __init__(self) -> None:
+        self._on_node: dict[int, list[Batch]] = {}
+        #: pod group that loses its tasks in several batches -> these
+        self._of_pod_group: dict[int, list[Batch]] = {}
+
+    def add(self, batch: Batch) -> None:
+        """Add a batch."""
+        nodes = batch.nodes if len(batch.nodes) == 1 else dict.fromkeys(batch.nodes)
+        for node in nodes:
+            on_node = self._on_node.get(node)
+            if on_node is None:
+                self._on_node[node] = [batch]
+            else:
+                on_node.append(batch)
+        if not batch.is_rest or batch.pod_group in self._of_pod_group:
+            self._of_pod_group.setdefault(batch.pod_group, []).append(batch)
+
+    def potential_on(self, node: int) -> Potential:
+        """Return the victims of all pod groups with a victim on a node, in the order of their first victim there."""
+        by_group: dict[int, Sequence[Batch]] = {}
+        for batch in self._on_node.get(node, ()):
+            by_group.setdefault(batch.pod_group, self._of_pod_group.get(batch.pod_group, (batch,)))
+        return tuple(
+            task for batches in by_group.values() for batch in batches for task in batch.tasks
+        )
 
 
 def multi_node_gang(probe: Probe) -> Iterator[Potential]:
@@ -161,60 +250,58 @@ def multi_node_gang(probe: Probe) -> Iterator[Potential]:
     tasks takes the earlier ones of its pod group with it: alone it would leave a gang below its minimum.
     """
     collected = _Collected(probe)
-    for batch in probe.growing():
-        if batch is None:
+    for batches in probe.growing():
+        if not batches:
             if probe.settled:
                 yield ()
             continue
-        collected.add(batch)
+        for batch in batches:
+            collected.add(batch)
         if probe.filters.has_passed or probe.filters.passes():
             yield from collected.prefixes()
 
 
 class _Collected:
-    """The batches collected so far, by node."""
+    """The batches collected so far, and what each node can offer with them gone."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._batches: list[Batch] = []
-        #: Node -> numbers of the collected batches with victims on it.
-        self._on_node: dict[int, list[int]] = {}
         #: pod group that loses its tasks in several batches -> their numbers
         self._of_pod_group: dict[int, list[int]] = {}
-        #: Node -> GPUs that are free with the collected victims gone.
-        self._capacity: dict[int, float] = {}
+        #: How many batches are counted in what follows.
+        self._counted = 0
+        #: By counted victim: its node, and the number of its batch.
+        self._nodes: Ints = np.zeros(0, dtype=np.int64)
+        self._numbers: Ints = np.zeros(0, dtype=np.int64)
+        #: By node: GPUs that are free with the counted victims gone.
+        self._capacity = probe.room.copy()
+        #: Nodes with counted victims, in the order of the first victim of each.
+        self._with_victims: list[int] = []
         self._smallest = probe.demand.gpus[-1]
         in_play = probe.room > 0 if probe.demand.wants_gpu else np.ones(len(probe.room), bool)
         for task in probe.settled:
             in_play[probe.session.state.tasks.node[task]] = True
         self._in_play = in_play
+        #: GPUs that nodes without victims offer.
         self._baseline = float(probe.room[in_play].sum())
 
     def add(self, batch: Batch) -> None:
-        """Add a batch; its nodes no longer count in the baseline."""
-        number = len(self._batches)
-        self._batches.append(batch)
+        """Add a batch."""
         if not batch.is_rest or batch.pod_group in self._of_pod_group:
-            self._of_pod_group.setdefault(batch.pod_group, []).append(number)
-        for node, gpus in zip(batch.nodes, batch.gpus, strict=True):
-            on_node = self._on_node.get(node)
-            if on_node is None:
-                on_node = self._on_node[node] = []
-                self._capacity[node] = float(self._probe.room[node])
-                if self._in_play[node]:
-                    self._baseline -= float(self._probe.room[node])
-            if not on_node or on_node[-1] != number:
-                on_node.append(number)
-            self._capacity[node] += gpus
+            self._of_pod_group.setdefault(batch.pod_group, []).append(len(self._batches))
+        self._batches.append(batch)
 
     def prefixes(self) -> Iterator[Potential]:
         """Yield the victims of longer and longer prefixes of the nodes, those with least first."""
+        self._count()
+        capacity = self._capacity.tolist()
         nodes = [
             node
-            for node, capacity in self._capacity.items()
-            if self._smallest <= 0 or capacity >= self._smallest - 1e-9
+            for node in self._with_victims
+            if self._smallest <= 0 or capacity[node] >= self._smallest - 1e-9
         ]
-        nodes.sort(key=self._capacity.__getitem__)
+        nodes.sort(key=capacity.__getitem__)
         count = self._first_prefix(nodes)
         if count is None:
             return
@@ -226,19 +313,41 @@ class _Collected:
             count = min(count + step, len(nodes))
             step *= 2
 
+    def _count(self) -> None:
+        """Count the batches that were added since; their nodes no longer count in the baseline."""
+        batches = self._batches[self._counted :]
+        nodes, gpus = columns(batches)
+        numbers = np.repeat(
+            np.arange(self._counted, len(self._batches)), [len(batch.tasks) for batch in batches]
+        )
+        self._counted = len(self._batches)
+        is_somewhere = nodes >= 0
+        nodes, gpus, numbers = nodes[is_somewhere], gpus[is_somewhere], numbers[is_somewhere]
+        self._nodes = np.concatenate([self._nodes, nodes])
+        self._numbers = np.concatenate([self._numbers, numbers])
+        np.add.at(self._capacity, nodes, gpus)
+        known = set(self._with_victims)
+        for node in dict.fromkeys(nodes.tolist()):
+            if node not in known:
+                self._with_victims.append(node)
+                if self._in_play[node]:
+                    self._baseline -= float(self._probe.room[node])
+
     def _first_prefix(self, nodes: Sequence[int]) -> int | None:
         """Return how many nodes cover the demand; None if all together do not."""
         need = self._probe.demand.total_gpus - self._baseline
         if need <= 1e-9:
             return 0
         for number, node in enumerate(nodes, start=1):
-            need -= self._capacity[node]
+            need -= float(self._capacity[node])
             if need <= 1e-9:
                 return number
         return None
 
     def _victims_on(self, nodes: Sequence[int]) -> Potential:
-        numbers = {number for node in nodes for number in self._on_node[node]}
+        is_chosen = np.zeros(len(self._capacity), dtype=np.bool_)
+        is_chosen[list(nodes)] = True
+        numbers = set(self._numbers[is_chosen[self._nodes]].tolist())
         for number in tuple(numbers):
             batch = self._batches[number]
             if len(batch.tasks) > 1 and batch.pod_group in self._of_pod_group:

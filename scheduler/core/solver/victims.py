@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from scheduler.core.arrays import GPU_INDEX, NO_AMOUNTS, Amounts
 from scheduler.core.cluster.status import NOMINATED
 from scheduler.core.cluster.tasks import NOWHERE
@@ -23,7 +25,12 @@ from scheduler.core.session.gang import GangView
 from scheduler.core.session.policy import Comparable
 from scheduler.core.session.session import Session
 from scheduler.core.solver.leaves import Entry, LeafTable
+from scheduler.core.solver.merge import Losses, merged
 from scheduler.core.solver.queue_tree import QueueTree
+
+#: Batches that are found one by one: at least so many, and one in so many of the pod groups there are. Most searches
+#: end before, and the others lose little.
+FEW, SHARE_WALKED = 32, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +171,15 @@ class VictimSequence:
         self._lost: dict[int, Amounts] = {}
         self._pod_groups: set[int] = set()
         self.batches: list[Batch] = []
+        #: How many batches are found one by one before the rest is sorted at once.
+        self._walked = max(FEW, sum(leaf.unread for leaf in self._leaves.values()) // SHARE_WALKED)
 
     def get(self, position: int) -> Batch | None:
         """Return the batch at a position, or None if there are fewer."""
         while len(self.batches) <= position:
+            if len(self.batches) == self._walked:
+                self._sort_rest()
+                continue
             batch = self._next()
             if batch is None:
                 return None
@@ -187,6 +199,43 @@ class VictimSequence:
         while self.get(len(self.batches)) is not None:
             pass
         return self.batches
+
+    def _sort_rest(self) -> None:
+        """Append all batches that are left, if their order can be found at once."""
+        self._walked = -1
+        losses: list[Loss] = []
+        leaves: dict[int, Losses] = {}
+        for queue in self._leaves:
+            of_leaf = self._losses_left(queue)
+            if of_leaf is None:
+                return
+            numbers = np.arange(len(losses), len(losses) + len(of_leaf))
+            held = np.array([loss.held for loss in of_leaf]).reshape(-1, 3)
+            leaves[queue] = Losses(numbers, held)
+            losses += of_leaf
+        if not losses or len(self._pod_groups) + len(losses) > self._most_groups:
+            return
+        rest = merged(self._policy, self._children, leaves, self._lost, NOWHERE)
+        if rest is not None:
+            self.batches += [losses[number].batch for number in rest.numbers.tolist()]
+            self._leaves.clear()
+            self._children.clear()
+
+    def _losses_left(self, queue: int) -> list[Loss] | None:
+        """Return the losses of the pod groups of a leaf queue that are left; None if one would not lose all it has."""
+        leaf, pool, may_evict = self._leaves[queue], self._pool, self._may_evict
+        if self._passed_over or leaf.remainders:
+            return None
+        losses = [] if leaf.head is None else [leaf.head]
+        for number in range(leaf.unread - 1, -1, -1):
+            loss = pool.loss(leaf.candidates[number][1])
+            if loss.batch.tasks and may_evict(loss.view):
+                losses.append(loss)
+        bound_now = self._session.state.tasks.bound_now
+        for loss in losses:
+            if not loss.batch.is_rest or not bound_now.isdisjoint(loss.batch.tasks):
+                return None
+        return losses
 
     def _next(self) -> Batch | None:
         while self._children.get(NOWHERE):

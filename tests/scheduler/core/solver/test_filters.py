@@ -25,8 +25,9 @@ from scheduler.core.placement.place import Placer
 from scheduler.core.session.session import Session
 from scheduler.core.solver.bounds import Places, has_topology_constraint, is_hopeless, may_fit
 from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
-from scheduler.core.solver.filters import LocalGpuBound, VictimFilters
+from scheduler.core.solver.filters import VictimFilters
 from scheduler.core.solver.room import GpuRoom
+from scheduler.core.solver.slots import LocalGpuBound
 from scheduler.core.solver.victims import VictimPool, VictimSequence
 from tests.builders import ClusterBuilder, cluster, request
 
