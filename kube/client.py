@@ -46,6 +46,9 @@ T = TypeVar("T")
 
 # How long after its announced end a watch may still send.
 WATCH_SLACK_S = 15.0
+# How long a watch may be silent: servers send a bookmark each minute while nothing changes. A connection that was lost
+# without being closed, or that a proxy keeps open, shows no other sign.
+WATCH_SILENCE_S = 90.0
 
 
 def connect(target: Target | Path | str | None = None) -> HttpGateway:
@@ -116,7 +119,8 @@ class HttpGateway:
             fieldSelector=selectors.fields,
         )
         path = self._served.of(resource).path(namespace) + query
-        response = self._open("GET", path, None, "", read_timeout_s=timeout_s + WATCH_SLACK_S)
+        silence_s = min(timeout_s + WATCH_SLACK_S, WATCH_SILENCE_S)
+        response = self._open("GET", path, None, "", read_timeout_s=silence_s)
         try:
             for line in _lines(response):
                 event = decode_event(line, as_type, resource.kind)

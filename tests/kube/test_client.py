@@ -152,3 +152,25 @@ def test_null_lists_and_maps_are_read_as_empty(server: tuple[HttpGateway, Path])
 def test_a_missing_kubeconfig_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(ServerError, match=r"no usable cluster configuration.*nowhere"):
         get(connect(tmp_path / "nowhere"))
+
+
+def test_a_watch_that_falls_silent_is_given_up_before_its_announced_end(
+    server: tuple[HttpGateway, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gateway, _home = server
+    released = threading.Event()
+
+    def answer_nothing_more(handler: Script) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        released.wait(30)
+
+    monkeypatch.setattr(Script, "do_GET", answer_nothing_more)
+    monkeypatch.setattr("kube.client.WATCH_SILENCE_S", 0.2)
+    stream = gateway.watch(CONFIGMAPS, as_type=ConfigMap, resource_version="1", timeout_s=300)
+    try:
+        with pytest.raises(ServerError, match="timed out"):
+            next(stream)
+    finally:
+        released.set()
