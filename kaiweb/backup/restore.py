@@ -21,6 +21,7 @@ from django.db.migrations.recorder import MigrationRecorder
 
 from kaiweb.backup.content import saved_labels
 from kaiweb.backup.save import FORMAT, FORMAT_VERSION, newest_migrations
+from queues.editing import audit_guard
 
 
 class RestoreError(Exception):
@@ -54,7 +55,8 @@ def restore(stream: IO[bytes], *, replaces: bool = False) -> int:
         raise RestoreError(f"the backup was made by a newer kaiweb: {error}") from error
     with transaction.atomic():
         if replaces and not is_empty:
-            _delete_rows()
+            with audit_guard.lifted(connection):
+                _delete_rows()
         count = _load(lines, models)
         _continue_numbers()
     if is_empty:

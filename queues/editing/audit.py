@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import DatabaseError
+from django.db.models import QuerySet
 
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
@@ -69,7 +70,7 @@ def complete(change: QuotaChange, after: Body | None, diff: Sequence[Difference]
     """
     metadata = after["metadata"] if after else {}
     try:
-        QuotaChange.objects.filter(pk=change.pk).update(
+        _unfinished(change).update(
             state=ChangeState.DONE,
             diff=_entries(diff),
             version_after=str(metadata.get("resourceVersion", "")),
@@ -83,7 +84,7 @@ def complete(change: QuotaChange, after: Body | None, diff: Sequence[Difference]
 def withdraw(change: QuotaChange) -> None:
     """Delete the entry of a change that was not made; if that fails, `settle` will mark it as failed."""
     try:
-        QuotaChange.objects.filter(pk=change.pk).delete()
+        _unfinished(change).delete()
     except DatabaseError as error:
         log.warning("%s was not made, its entry could not be deleted: %s", change, error)
 
@@ -105,10 +106,14 @@ def settle(gateway: Gateway, now: datetime) -> int:
         if state is None:
             continue
         # The request itself may have completed the entry meanwhile.
-        rows = QuotaChange.objects.filter(pk=change.pk, state=ChangeState.INTENDED)
-        settled += rows.update(state=state)
+        settled += _unfinished(change).update(state=state)
         log.info("%s: settled as %s", change, state)
     return settled
+
+
+def _unfinished(change: QuotaChange) -> QuerySet[QuotaChange]:
+    """Return the entry unless it has been completed, after which the database refuses edits."""
+    return QuotaChange.objects.filter(pk=change.pk, state=ChangeState.INTENDED)
 
 
 def _read(gateway: Gateway, name: str) -> Body | None:

@@ -54,7 +54,7 @@ def record(
 def finish(entry: QuotaChange, state: ChangeState) -> None:
     """Set how an announced write ended; if that fails, `give_up` marks it as unclear later."""
     try:
-        QuotaChange.objects.filter(pk=entry.pk).update(state=state)
+        QuotaChange.objects.filter(pk=entry.pk, state=ChangeState.INTENDED).update(state=state)
     except DatabaseError as error:
         log.warning("%s: its entry could not be completed: %s", entry, error)
 

@@ -40,6 +40,24 @@ def test_everything_starts_on_postgresql_and_rest_answers_from_it(tmp_path: Path
         with psycopg.connect(url) as connection:
             assert connection.execute("SELECT username FROM auth_user").fetchall() == [("admin",)]
         assert not (stack.home / "kaiweb.sqlite3").exists()
+        check_that_the_audit_log_is_kept(url)
+
+
+def check_that_the_audit_log_is_kept(url: str) -> None:
+    """The database refuses edits of completed entries, whichever program asks for them."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO queues_quotachange (kind, queue, target, action, state, actor, at, diff, reason, request_id,"
+            " version_before, version_after, generation_before, uid)"
+            " VALUES ('queue', 'q', '', 'update', 'done', 'ada', now(), '[]', '', '', '', '', 0, '')"
+        )
+        for statement in (
+            "UPDATE queues_quotachange SET actor = 'eve'",
+            "DELETE FROM queues_quotachange",
+            "TRUNCATE queues_quotachange",
+        ):
+            with pytest.raises(psycopg.IntegrityError, match="audit entries cannot be edited"):
+                connection.execute(statement)
 
 
 def log_in(session: requests.Session, stack: Stack) -> None:
@@ -48,7 +66,7 @@ def log_in(session: requests.Session, stack: Stack) -> None:
     form = {"username": "admin", "password": stack.password}
     headers = {"X-CSRFToken": token, "Referer": page.url}
     done = session.post(page.url, data=form, headers=headers, timeout=10)
-    assert done.status_code == 200
+    assert done.status_code == 200, done.text
 
 
 def running_workload(session: requests.Session, stack: Stack) -> dict[str, object] | None:
