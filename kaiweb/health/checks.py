@@ -29,6 +29,7 @@ from kube.objects.meta import KubeObject
 from kube.process.files import write_private
 from kube.process.progress import FOLDER, HANG_S, beat_file, read_beat, standstill
 from kube.resources import CONFIGS
+from queues.broker import connect_broker
 from queues.cluster import gateway
 from queues.mirror.feed import HEARTBEAT
 from queues.models import MirrorState
@@ -136,7 +137,7 @@ class MigrationsCheck:
 
 @cache
 def _broker(url: str) -> redis.Redis:
-    return redis.Redis.from_url(
+    return connect_broker(
         url, socket_timeout=BROKER_TIMEOUT_S, socket_connect_timeout=BROKER_TIMEOUT_S
     )
 

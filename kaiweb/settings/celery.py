@@ -6,16 +6,26 @@ from typing import Any
 
 from kaiweb.settings import env
 from kube.keys import SHARD_TASK_PREFIX
+from queues.broker_address import sentinel_group
 
 REDIS_URL = env.redis_url()
 TICK_S = 1.0
 # Seconds between two samples of the usage history; 0: no history.
 KAIWEB_USAGE_SAMPLE_S = env.number("KAIWEB_USAGE_SAMPLE_S", 20)
 
-CELERY_BROKER_URL = REDIS_URL
+_sentinels = sentinel_group(REDIS_URL)
+CELERY_BROKER_URL = _sentinels.celery_url() if _sentinels else REDIS_URL
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Messages of a worker that died are delivered again after this time; ticks have expired by then.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 60, "health_check_interval": 10}
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = {
+    "visibility_timeout": 60,
+    "health_check_interval": 10,
+}
+if _sentinels:
+    CELERY_BROKER_TRANSPORT_OPTIONS |= {
+        "master_name": _sentinels.master,
+        "sentinel_kwargs": _sentinels.sentinel_options,
+    }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from kaiweb.places import default_home
+from queues.broker_address import SENTINEL, sentinel_group
 
 ENVIRON: Mapping[str, str] = os.environ
 TRUE = frozenset({"1", "true", "yes", "on"})
@@ -84,11 +86,16 @@ def choice(
 
 
 def redis_url(*, env: Mapping[str, str] = ENVIRON) -> str:
-    """Return `REDIS_URL`, by default a Redis on this machine; only the syntax is checked."""
+    """Return `REDIS_URL`, by default a Redis on this machine; only the syntax is checked (`queues.broker_address`)."""
     url = text("REDIS_URL", "redis://127.0.0.1:6379/0", env=env)
+    try:
+        if sentinel_group(url) is not None:
+            return url
+    except ValueError as error:
+        raise EnvError(f"REDIS_URL: {error} in '{without_password(url)}'") from error
     parts = _split("REDIS_URL", url)
     if parts.scheme not in REDIS_SCHEMES:
-        schemes = ", ".join(f"{scheme}://" for scheme in REDIS_SCHEMES)
+        schemes = ", ".join(f"{scheme}://" for scheme in (*REDIS_SCHEMES, SENTINEL))
         raise EnvError(f"REDIS_URL: expected one of {schemes}, got '{without_password(url)}'")
     return url
 
@@ -156,7 +163,8 @@ def database(url: str, *, sqlite_file: Path) -> dict[str, Any]:
 
 
 def without_password(url: str) -> str:
-    """Return the URL for print: a password in it becomes ***."""
+    """Return the URL for print: passwords in it become ***."""
+    url = re.sub(r"(sentinel_password=)[^&]*", r"\1***", url)
     head, at, tail = url.rpartition("@")
     scheme, slashes, user = head.partition("://")
     return f"{scheme}{slashes}{user.partition(':')[0]}:***@{tail}" if at else url

@@ -18,6 +18,7 @@ from redis.retry import Retry
 from kaiweb.settings.env import EnvError, without_password
 from kaiweb.supervisor import ports
 from kaiweb.supervisor.errors import StartError
+from queues.broker import connect_broker
 
 CONNECT_S = 5.0
 _OWN_ROWS = (
@@ -30,7 +31,7 @@ _CLUSTER_OBJECTS = "It holds every object of the embedded cluster, which starts 
 def check_redis(url: str) -> None:
     """Ask the server once, without the retries that would hide a wrong address for a minute."""
     try:
-        with redis.Redis.from_url(
+        with connect_broker(
             url,
             socket_timeout=CONNECT_S,
             socket_connect_timeout=CONNECT_S,

@@ -20,6 +20,7 @@ from kube.errors import KubeError, UnauthorizedError
 from kube.keys import SHARD_TASK_PREFIX
 from kube.lease import candidate_identity
 from kube.process.fatal import end_process
+from queues.broker import connect_broker
 from queues.cluster import gateway
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.debug_server import PluginServer, metrics_page, plugin_pages
@@ -193,4 +194,4 @@ def kick_key(shard: str) -> str:
 
 def broker() -> redis.Redis:
     """Return a client of the broker."""
-    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5)
+    return connect_broker(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=5)
