@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python requirements/install.py
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak bench bench-dashboard lint fmt clean lock dist dist-check docs kubectl
+.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak faults bench bench-dashboard lint fmt clean lock dist dist-check docs kubectl
 .DEFAULT_GOAL := help
 # Two steps of the set-up at a time: one downloads while the other unpacks.
 MAKEFLAGS += --jobs=2
@@ -126,6 +126,11 @@ screenshots: dev
 # The demo stream at 20 times its speed for an hour: what grows? MINUTES and SPEED may be set.
 soak: dev
 	$(BIN)/python -m tests.soak $(or $(MINUTES),60) $(or $(SPEED),20)
+
+# Faults while 2,000 pods arrive, on the whole installation: make faults, or make faults FAULTS="redis api-gone" PODS=500.
+faults: dev
+	@bash tests/prepare.sh
+	$(BIN)/python -m tests.faults $(FAULTS) --pods $(or $(PODS),2000)
 
 bench: dev
 	$(BIN)/python -m tests.bench

@@ -21,11 +21,12 @@ from kaiweb.supervisor import ports
 from kaiweb.supervisor.broker import broker_command, broker_url, write_broker_config
 from tests.deploy.chart import Manifest, containers, main_container, processes
 from tests.integration.stack import wait_until
-from tests.real_cluster.cluster import RealCluster
+from tests.real_cluster.cluster import RealCluster, die_with_parent
 from tests.real_cluster.installation import account_kubeconfig, run_kubectl
 
 NAMESPACE = "kai-scheduler"
 PROGRAMS = Path(sys.executable).parent
+START_S = 180.0
 #: The webhooks are registered by their URL on this machine: no network leads from the server to a Service.
 NO_SERVICE = ("KAIWEB_ADMISSION_SERVICE", "KAIWEB_ADMISSION_PORT")
 
@@ -49,7 +50,12 @@ class Replica:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
-                self.command, env=self.environment, stdout=log, stderr=log, start_new_session=True
+                self.command,
+                env=self.environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
             )
 
     def kill(self) -> None:
@@ -73,12 +79,20 @@ class Replica:
 
 @dataclass(slots=True)
 class Installed:
-    """All replicas of the Deployments of a release."""
+    """All replicas of the Deployments of a release.
+
+    Attributes
+    ----------
+    server : the address under which the replicas reach the API server; its own if empty
+    environment : further variables of every replica
+    """
 
     cluster: RealCluster
     folder: Path
     database: str
     broker: str
+    server: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
     replicas: list[Replica] = field(default_factory=list)
 
     def start(self) -> None:
@@ -89,6 +103,44 @@ class Installed:
                 replica = self._replica(f"{process}-{number}", deployment)
                 replica.start()
                 self.replicas.append(replica)
+
+    def roll(self, rest: Callable[[float], None]) -> None:
+        """Replace all replicas by those of the present Deployments, in the way that each Deployment names.
+
+        Parameters
+        ----------
+        rest : waits so many seconds and tends the replicas meanwhile
+        """
+        self._bootstrap()
+        for process, deployment in processes(self.objects("deployment")).items():
+            has_surge = deployment["spec"]["strategy"]["type"] == "RollingUpdate"
+            for number in range(deployment["spec"].get("replicas", 1)):
+                old = self.replica(f"{process}-{number}")
+                new = self._replica(f"{process}-{number}", deployment, suffix="-next")
+                if not has_surge:
+                    self.replicas.remove(old)
+                    old.stop()
+                new.start()
+                self._await_started(new, deployment, rest)
+                if has_surge:
+                    self.replicas.remove(old)
+                    old.stop()
+                self.replicas.append(new)
+
+    def _await_started(
+        self, replica: Replica, deployment: Manifest, rest: Callable[[float], None]
+    ) -> None:
+        """Wait for the startup probe of a replica, as a kubelet does."""
+        program, *arguments = main_container(deployment)["startupProbe"]["exec"]["command"]
+        deadline = time.monotonic() + START_S
+        while subprocess.run(
+            [str(PROGRAMS / program), *arguments],
+            env=replica.environment,
+            capture_output=True,
+            check=False,
+        ).returncode:
+            assert time.monotonic() < deadline, replica.log_end()
+            rest(1.0)
 
     def stop(self) -> None:
         for replica in self.replicas:
@@ -178,11 +230,11 @@ class Installed:
         )
         assert done.returncode == 0, done.stderr
 
-    def _replica(self, name: str, deployment: Manifest) -> Replica:
+    def _replica(self, name: str, deployment: Manifest, *, suffix: str = "") -> Replica:
         container = main_container(deployment)
         pod = deployment["spec"]["template"]["spec"]
         account = pod["serviceAccountName"] if pod["automountServiceAccountToken"] else ""
-        environment = self._environment(name, container, account)
+        environment = self._environment(name + suffix, container, account)
         program, *arguments = container["command"]
         port = ports.pick()
         is_web = "serve" in arguments
@@ -197,12 +249,12 @@ class Installed:
             name=name,
             command=[str(PROGRAMS / program), *arguments],
             environment=environment,
-            folder=self.folder / name,
+            folder=self.folder / (name + suffix),
             web_port=port if is_web else 0,
         )
 
     def _environment(self, name: str, container: Manifest, account: str) -> dict[str, str]:
-        environment = {"PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+        environment = {"PATH": f"{PROGRAMS}:{os.environ['PATH']}", **self.environment}
         for item in container["env"]:
             if item["name"] not in NO_SERVICE:
                 reference = item.get("valueFrom", {}).get("secretKeyRef")
@@ -213,7 +265,7 @@ class Installed:
         home.mkdir(parents=True, exist_ok=True)
         kubeconfig = home / "kubeconfig"
         if account:
-            account_kubeconfig(kubeconfig, self.cluster, account)
+            account_kubeconfig(kubeconfig, self.cluster, account, self.server)
         return {**environment, "KAIWEB_HOME": str(home), "KAIWEB_KUBECONFIG": str(kubeconfig)}
 
     def _secret(self, key: str) -> str:
@@ -232,7 +284,7 @@ class Broker:
     def start(self) -> None:
         """Start the server, empty."""
         self.process = subprocess.Popen(
-            broker_command(self.folder), stdout=subprocess.DEVNULL, start_new_session=True
+            broker_command(self.folder), stdout=subprocess.DEVNULL, preexec_fn=die_with_parent
         )
 
     def kill(self) -> None:
@@ -268,7 +320,7 @@ def simulated_nodes(
             sys.executable, "-m", "sandbox.simulate", "--kubeconfig", str(cluster.kubeconfig),
             "--nodes", nodes, "--no-stream", extent,
         ],
-        stdout=log, stderr=log,
+        stdout=log, stderr=log, preexec_fn=die_with_parent,
     )  # fmt: skip
     try:
         yield

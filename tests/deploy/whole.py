@@ -8,7 +8,7 @@ command and the environment of the Deployment and the token of its service accou
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +73,7 @@ def whole_or_skip(
     *,
     nodes: str,
     values: Mapping[str, Any] | None = None,
-    flags: tuple[str, ...] = (),
+    change: Callable[[Installed], None] = lambda installed: None,
 ) -> Iterator[Whole]:
     """Start everything and wait until every web process says that the installation is ready.
 
@@ -81,10 +81,10 @@ def whole_or_skip(
     ----------
     nodes : the simulated nodes, e.g. 4x8
     values : of the chart, besides those that the machine needs
-    flags : for kube-apiserver
+    change : called before the replicas start
     """
     with ExitStack() as stack:
-        cluster = stack.enter_context(running_or_skip(folder / "cluster", extra_flags=flags))
+        cluster = stack.enter_context(running_or_skip(folder / "cluster"))
         # Built with Go like the cluster, so whatever is missing has skipped already.
         helm = ensure_program(HELM)
         database = stack.enter_context(postgres_server_or_skip())
@@ -97,6 +97,7 @@ def whole_or_skip(
         stack.callback(installed.stop)
         whole = Whole(cluster, installed, database, broker, helm, file)
         whole.install("install")
+        change(installed)
         installed.start()
         installed.await_that(installed.is_ready, "an installation that is ready", READY_WITHIN_S)
         whole.kubectl("create", "namespace", TEAM)

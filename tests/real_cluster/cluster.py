@@ -50,8 +50,16 @@ class RealCluster:
     kubeconfig: Path
     etcd_url: str
     folder: Path
-    #: Kill the API server and start it again; returns when it is ready.
-    restart: Callable[[], None]
+    #: Kill the API server, call what is passed while it is away, and start it again; returns when it is ready. To be
+    #: called by the thread that lives as long as the cluster: the kernel ends the server with the thread that starts it.
+    restart: Callable[..., None]
+
+    def revision(self) -> int:
+        """Return the newest revision of etcd, which is the newest resourceVersion."""
+        body = json.dumps({"key": "AA==", "range_end": "AA==", "limit": "1"}).encode()
+        request = urllib.request.Request(f"{self.etcd_url}/v3/kv/range", body)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return int(json.load(answer)["header"]["revision"])
 
     def compact(self, revision: int) -> None:
         """Drop etcd's history before a revision, so that old resourceVersions are really gone."""
@@ -76,9 +84,10 @@ def running_cluster(
     etcd_url = f"http://127.0.0.1:{etcd_port}"
     processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def restart() -> None:
+    def restart(meanwhile: Callable[[], None] = lambda: None) -> None:
         processes["kube-apiserver"].kill()
         processes["kube-apiserver"].wait()
+        meanwhile()
         start("kube-apiserver", [*_apiserver_command(binaries, cluster, api_port), *extra_flags])
         _wait_ready(cluster, processes)
 
@@ -203,7 +212,7 @@ def process_of_the_tests(
             stdin=subprocess.DEVNULL,
             cwd=folder,
             start_new_session=True,
-            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            preexec_fn=die_with_parent,
         )
         try:
             yield process
@@ -217,9 +226,10 @@ def process_of_the_tests(
                 process.wait()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Ask the kernel to end this child when its parent dies, however it dies."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _wait_ready(cluster: RealCluster, processes: dict[str, subprocess.Popen[bytes]]) -> None:

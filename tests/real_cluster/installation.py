@@ -67,8 +67,13 @@ def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
     return done.stdout
 
 
-def account_kubeconfig(file: Path, cluster: RealCluster, account: str) -> None:
-    """Write a kubeconfig with a token of one service account of kai-scheduler."""
+def account_kubeconfig(file: Path, cluster: RealCluster, account: str, server: str = "") -> None:
+    """Write a kubeconfig with a token of one service account of kai-scheduler.
+
+    Parameters
+    ----------
+    server : an address of plain HTTP, e.g. of a proxy, instead of the API server's own
+    """
     token = run_kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"] = [{"name": "account", "user": {"token": token}}]
@@ -76,5 +81,7 @@ def account_kubeconfig(file: Path, cluster: RealCluster, account: str) -> None:
         {"name": "account", "context": {"cluster": "real-cluster", "user": "account"}}
     ]
     config["current-context"] = "account"
+    if server:
+        config["clusters"][0]["cluster"] = {"server": server}
     file.touch(mode=0o600)
     file.write_text(yaml.safe_dump(config))
