@@ -25,7 +25,8 @@ def connect_broker(url: str, **options: Any) -> redis.Redis:
     if group is None:
         client: redis.Redis = redis.Redis.from_url(url, **options)
         return client
-    sentinel = Sentinel(list(group.sentinels), sentinel_kwargs=group.sentinel_options)
+    make_sentinel: Any = Sentinel  # it has no types
+    sentinel = make_sentinel(list(group.sentinels), sentinel_kwargs=group.sentinel_options)
     primary: redis.Redis = sentinel.master_for(
         group.master, db=group.database, password=group.password or None, **options
     )
