@@ -8,7 +8,7 @@ from queues.editing import audit_guard
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('queues', '0012_take_over'),
+        ('queues', '0013_audit_of_shards'),
     ]
 
     operations = [
