@@ -16,6 +16,7 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 
 from frontend.dashboard import login_guard
 from frontend.dashboard.assets import NoBuildError, load_assets
+from queues.access.preferences import preferences_of
 from queues.access.rate_limits import RateLimit
 from queues.access.rights import rights_of
 
@@ -96,6 +97,7 @@ def shell(request: HttpRequest) -> HttpResponse:
         return render(request, "dashboard/unbuilt.html", {"error": str(error)}, status=503)
     boot: dict[str, Any] = {
         "me": rights_of(request.user).as_me(),
+        "preferences": preferences_of(request.user),
         "version": settings.KAIWEB_VERSION,
         "livePath": "/api/v1/live",
     }

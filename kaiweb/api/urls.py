@@ -33,6 +33,7 @@ WORKLOAD = "workloads/<str:namespace>/<str:name>"
 urlpatterns = [
     path("openapi.json", document.openapi, name="openapi"),
     path("me", session.Me.as_view(), name="me"),
+    path("me/preferences", session.Preferences.as_view(), name="preferences"),
     path("health", health.Health.as_view(), name="health"),
     path("version", session.Version.as_view(), name="version"),
     path("queues", queues.Queues.as_view(), name="queues"),

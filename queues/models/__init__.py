@@ -1,6 +1,13 @@
 """Rows that mirror the cluster, and rows of our own: audit log, live log, rights and tokens."""
 
-from queues.models.access import ApiToken, ExternalIdentity, LiveTicket, Role, RoleBinding
+from queues.models.access import (
+    ApiToken,
+    ExternalIdentity,
+    LiveTicket,
+    Role,
+    RoleBinding,
+    UserPreferences,
+)
 from queues.models.audit import AuditAction, AuditKind, ChangeState, QuotaChange
 from queues.models.lengths import MAX_KEY, MAX_NAME
 from queues.models.live import LiveChange, LiveEpoch
@@ -38,5 +45,6 @@ __all__ = [
     "QuotaChange",
     "Role",
     "RoleBinding",
+    "UserPreferences",
     "WorkloadState",
 ]

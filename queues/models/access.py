@@ -49,6 +49,18 @@ class RoleBinding(models.Model):
         return f"{self.user} is {self.role} of {self.subtree or 'everything'}"
 
 
+class UserPreferences(models.Model):
+    """How a user wants to see the dashboard: units, theme, columns. The names of `values` are those of REST."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences"
+    )
+    values = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user}"
+
+
 class ExternalIdentity(models.Model):
     """What the identity provider calls a user: the subject of its tokens, which never changes."""
 

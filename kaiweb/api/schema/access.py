@@ -38,6 +38,20 @@ class Me(s.Serializer[object]):
     csrfToken = s.CharField(required=False)
 
 
+class Preferences(s.Serializer[object]):
+    density = s.ChoiceField(choices=["comfortable", "compact"], required=False)
+    theme = s.ChoiceField(choices=["light", "dark", "auto"], required=False)
+    memoryUnit = s.ChoiceField(choices=["GB", "GiB"], required=False)
+    utc = s.BooleanField(required=False, help_text="Times in UTC.")
+    shortcuts = s.BooleanField(required=False, help_text="Whether single keys are shortcuts.")
+    navFolded = s.BooleanField(required=False)
+    hiddenColumns = s.DictField(
+        child=s.ListField(child=s.CharField()),
+        required=False,
+        help_text="Table -> the columns it does not show.",
+    )
+
+
 class Version(s.Serializer[object]):
     version = s.CharField()
     epoch = s.CharField()

@@ -1,12 +1,16 @@
-"""The caller, the version, and the answer to an unknown address."""
+"""The caller and their preferences, the version, and the answer to an unknown address."""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
+import msgspec
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q
 from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
+from msgspec import UNSET, Meta, UnsetType
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,9 +19,24 @@ from kaiweb.api.base import Shows, View, caller
 from kaiweb.api.errors import Problem
 from kaiweb.api.schema import access as schema
 from queues import live
+from queues.access.preferences import choose, preferences_of
 from queues.models import Role
+from scheduler.tools.simulate.what_if.question import Struct, read_body
 
 NAMED_ADMINS = 5
+MOST_TABLES, MOST_COLUMNS = 64, 64
+Name = Annotated[str, Meta(max_length=64, pattern=r"^[\w .-]*$")]
+Columns = Annotated[list[Name], Meta(max_length=MOST_COLUMNS)]
+
+
+class _Choices(Struct, frozen=True, kw_only=True):
+    density: Literal["comfortable", "compact"] | UnsetType = UNSET
+    theme: Literal["light", "dark", "auto"] | UnsetType = UNSET
+    memory_unit: Literal["GB", "GiB"] | UnsetType = UNSET
+    utc: bool | UnsetType = UNSET
+    shortcuts: bool | UnsetType = UNSET
+    nav_folded: bool | UnsetType = UNSET
+    hidden_columns: Annotated[dict[Name, Columns], Meta(max_length=MOST_TABLES)] | UnsetType = UNSET
 
 
 class Me(View):
@@ -42,6 +61,32 @@ def _admin_names() -> list[str]:
     )
     listed = admins.distinct().order_by("username")[:NAMED_ADMINS]
     return [user.get_full_name() or user.get_username() for user in listed]
+
+
+class Preferences(View):
+    """The choices of the caller, who is logged in: tokens look at nothing."""
+
+    shows = Shows.ITSELF
+
+    @extend_schema(operation_id="getPreferences", responses=schema.Preferences)
+    def get(self, request: Request) -> Response:
+        """Return what the caller has chosen."""
+        return Response(preferences_of(_user(request)))
+
+    @extend_schema(
+        operation_id="patchPreferences", request=schema.Preferences, responses=schema.Preferences
+    )
+    def patch(self, request: Request) -> Response:
+        """Store some choices; the others stay."""
+        user = _user(request)
+        choices = msgspec.to_builtins(read_body(request.data, _Choices))
+        return Response(choose(user, choices))
+
+
+def _user(request: Request) -> User:
+    if request.auth is not None or not isinstance(request.user, User):
+        raise Problem("forbidden", "preferences belong to a log-in, not to a token")
+    return request.user
 
 
 class Version(View):

@@ -1,5 +1,13 @@
 /** The REST calls of the dashboard. All of them are public API that scripts can use as well. */
-import type { Health, Me, NewQueue, Queue, QueuePatch, QueueWritten } from "../model/rows.ts";
+import type {
+  Health,
+  Me,
+  NewQueue,
+  Preferences,
+  Queue,
+  QueuePatch,
+  QueueWritten,
+} from "../model/rows.ts";
 import { noAnswerInTime, readProblem, unreachable } from "./problem.ts";
 
 export type QueueAnswer = QueueWritten;
@@ -20,6 +28,16 @@ export function fetchHealth(signal?: AbortSignal): Promise<Health> {
 export function bootMe(): Me | null {
   const text = document.getElementById("kaiweb-boot")?.textContent;
   return text ? ((JSON.parse(text) as { me?: Me }).me ?? null) : null;
+}
+
+/** Return the choices of the user embedded in the page; those that are missing have their defaults. */
+export function bootPreferences(): Preferences {
+  const text = document.getElementById("kaiweb-boot")?.textContent;
+  return text ? ((JSON.parse(text) as { preferences?: Preferences }).preferences ?? {}) : {};
+}
+
+export function storePreferences(choices: Preferences): Promise<Preferences> {
+  return call<Preferences>("PATCH", "/me/preferences", { body: choices });
 }
 
 type WriteOptions = { dryRun: boolean; signal?: AbortSignal };

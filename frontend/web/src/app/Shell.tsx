@@ -3,7 +3,7 @@ import { lazy, Suspense, useState } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { DraftTray } from "../editing/DraftTray.tsx";
 import { PALETTE, SHELL } from "../i18n/app.ts";
-import { showUtc } from "../i18n/numbers.ts";
+import { showMemoryIn, showUtc } from "../i18n/numbers.ts";
 import { Boundary } from "../ui/Boundary.tsx";
 import { usePreferences } from "../ui/preferences.ts";
 import { HealthBanner } from "./HealthBanner.tsx";
@@ -24,8 +24,9 @@ const UndoDialog = lazy(async () => ({
 }));
 
 export function Shell() {
-  const { navFolded, utc, set } = usePreferences();
+  const { navFolded, utc, memoryUnit, set } = usePreferences();
   showUtc(utc);
+  showMemoryIn(memoryUnit);
   const [isSearching, setSearching] = useState(false);
   const [isUndoing, setUndoing] = useState(false);
   const help = useShortcuts(
@@ -85,7 +86,7 @@ export function Shell() {
       <main id="main" className={styles.main} tabIndex={-1} aria-busy={isLoading}>
         <OfflineBanner />
         <HealthBanner />
-        <Boundary key={`${pathname} ${utc}`}>
+        <Boundary key={`${pathname} ${utc} ${memoryUnit}`}>
           <Outlet />
         </Boundary>
       </main>

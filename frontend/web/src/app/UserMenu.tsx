@@ -33,7 +33,7 @@ const MENU_PROPS = {
 
 export function UserMenu({ onHelp }: { onHelp: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const { density, shortcuts, utc, set } = usePreferences();
+  const { density, shortcuts, utc, memoryUnit, set } = usePreferences();
   const me = useMe();
   const isCompact = density === "compact";
   return (
@@ -72,7 +72,10 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
               rightSection={
                 colorScheme === value ? <IconCheck size={14} aria-label={MENU.selected} /> : null
               }
-              onClick={() => setColorScheme(value)}
+              onClick={() => {
+                setColorScheme(value);
+                set({ theme: value });
+              }}
             >
               {name}
             </Menu.Item>
@@ -114,6 +117,13 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
             onClick={() => set({ utc: !utc })}
           >
             {MENU.utc(utc)}
+          </Menu.Item>
+          <Menu.Item
+            closeMenuOnClick={false}
+            leftSection={memoryUnit === "GiB" ? <IconCheck size={16} /> : <span />}
+            onClick={() => set({ memoryUnit: memoryUnit === "GiB" ? "GB" : "GiB" })}
+          >
+            {MENU.memory(memoryUnit)}
           </Menu.Item>
           <Menu.Divider />
           <Menu.Item leftSection={<IconLogout size={16} />} onClick={signOut}>

@@ -1,5 +1,5 @@
 /** Texts of the frame around every page: navigation, live indicator, banners and menus. */
-import { plural } from "./numbers.ts";
+import { type MemoryUnit, plural } from "./numbers.ts";
 
 export const PAGES = {
   overview: "Overview",
@@ -177,6 +177,7 @@ export const MENU = {
   unknownUser: "…",
   help: "Help and glossary",
   utc: (isUtc: boolean) => (isUtc ? "Times in UTC" : "Times of this browser"),
+  memory: (unit: MemoryUnit) => `Memory in ${unit}`,
   keyboard: "Keyboard",
   shortcuts: (areOn: boolean) => `Single-key shortcuts ${areOn ? "on" : "off"}`,
   signOut: "Sign out",

@@ -1,5 +1,5 @@
 /** Texts of the nodes page. */
-import { cores, gibibytes, gigabytes, gpuCount, gpus, modelName, plural } from "./numbers.ts";
+import { cores, gibibytes, gpuCount, gpus, memory, modelName, plural, UNIT } from "./numbers.ts";
 import { gpusAllocatedOf } from "./ui.ts";
 
 export const NODES = {
@@ -29,7 +29,8 @@ export const NODE_PAGE = {
   cpu: "CPU requested",
   memory: "Memory requested",
   cpuText: (used: number, total: number) => `${cores(used)} of ${cores(total)} cores`,
-  memoryText: (used: number, total: number) => `${gigabytes(used)} of ${gigabytes(total)} GB`,
+  memoryText: (used: number, total: number) =>
+    `${memory(used)} of ${memory(total)} ${UNIT.memoryBytes}`,
   pool: "Node pool",
   zone: "Zone",
   rack: "Rack",
@@ -75,7 +76,7 @@ export const TILE = {
   cpuDetail: (used: number, total: number) =>
     `CPU: ${cores(used)} of ${cores(total)} cores requested`,
   memoryDetail: (used: number, total: number) =>
-    `Memory: ${gigabytes(used)} of ${gigabytes(total)} GB requested`,
+    `Memory: ${memory(used)} of ${memory(total)} ${UNIT.memoryBytes} requested`,
 } as const;
 
 export const DEVICE = {

@@ -7,8 +7,10 @@ import {
   gpuCount,
   milliseconds,
   modelName,
+  showMemoryIn,
   showUtc,
   span,
+  UNIT,
 } from "./numbers.ts";
 
 describe("span", () => {
@@ -28,6 +30,13 @@ describe("amounts", () => {
       "64",
       "0.25",
     ]);
+  });
+
+  it("show memory in binary units to those who want that", () => {
+    showMemoryIn("GiB");
+    expect(`${amount("memoryBytes", 64 * 2 ** 30)} ${UNIT.memoryBytes}`).toBe("64 GiB");
+    showMemoryIn("GB");
+    expect(`${amount("memoryBytes", 64e9)} ${UNIT.memoryBytes}`).toBe("64 GB");
   });
 
   it("keep unset, unlimited and zero apart", () => {

@@ -18,16 +18,38 @@ export function cores(milli: number): string {
   return trimmed.format(milli / 1_000);
 }
 
-/** Decimal gigabytes, as in the scheduler's messages. */
-export function gigabytes(bytes: number): string {
-  return trimmed.format(bytes / 1e9);
+export type MemoryUnit = "GB" | "GiB";
+const BYTES: Readonly<Record<MemoryUnit, number>> = { GB: 1e9, GiB: 2 ** 30 };
+let memoryUnit: MemoryUnit = "GB";
+
+/** Show memory in this unit. Forms stay with gigabytes, because the cluster stores megabytes. */
+export function showMemoryIn(unit: MemoryUnit): void {
+  memoryUnit = unit;
+}
+
+/** A size of memory without its unit, which is `UNIT.memoryBytes`. */
+export function memory(bytes: number): string {
+  return trimmed.format(bytes / BYTES[memoryUnit]);
 }
 
 export function gibibytes(bytes: number): string {
   return `${whole.format(bytes / 2 ** 30)} GiB`;
 }
 
-export const UNIT: Record<Resource, string> = { gpu: "GPUs", cpuMilli: "cores", memoryBytes: "GB" };
+/** The units that amounts are shown in. */
+export const UNIT: Readonly<Record<Resource, string>> = {
+  gpu: "GPUs",
+  cpuMilli: "cores",
+  get memoryBytes() {
+    return memoryUnit;
+  },
+};
+/** The units that people type amounts in, unless they type another one behind the number. */
+export const TYPED_UNIT: Readonly<Record<Resource, string>> = {
+  gpu: "GPUs",
+  cpuMilli: "cores",
+  memoryBytes: "GB",
+};
 export const RESOURCE_NAME: Record<Resource, string> = {
   gpu: "GPU",
   cpuMilli: "CPU",
@@ -35,7 +57,7 @@ export const RESOURCE_NAME: Record<Resource, string> = {
 };
 
 export function amount(resource: Resource, value: number): string {
-  return trimmed.format(toShown(resource, value));
+  return resource === "memoryBytes" ? memory(value) : trimmed.format(toShown(resource, value));
 }
 
 /** A bound as text. Unset and unlimited are different things, and neither is a number. */

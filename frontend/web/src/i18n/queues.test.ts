@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Pointer, Value } from "../model/values.ts";
-import { entryProblemText, FORM, fieldName, valueText } from "./queues.ts";
+import { showMemoryIn } from "./numbers.ts";
+import { entryProblemText, FORM, fieldName, startText, valueText } from "./queues.ts";
 
 describe("valueText", () => {
   it.each<[Pointer, Value, string]>([
@@ -28,4 +29,15 @@ it("quotes what cannot be read", () => {
   expect(entryProblemText("notANumber", " 8x ")).toBe(
     '"8x" is not a number. Use digits and a decimal point.',
   );
+});
+
+it("starts a memory cell in the unit that is typed, also where another one is shown", () => {
+  expect(startText("/quota/memoryBytes", 64e9)).toBe("64");
+  showMemoryIn("GiB");
+  expect(startText("/quota/memoryBytes", 64e9)).toBe("64 GB");
+  expect([startText("/quota/memoryBytes", "unlimited"), startText("/quota/gpu", 8)]).toEqual([
+    "unlimited",
+    "8",
+  ]);
+  showMemoryIn("GB");
 });

@@ -1,6 +1,7 @@
 /** Texts of the queues page: the tree, the drawer and its form. */
 
 import { needsMeaning } from "../model/amountText.ts";
+import { inlineText } from "../model/inline.ts";
 import type { Bound, Resource } from "../model/rows.ts";
 import {
   type Entry,
@@ -13,7 +14,16 @@ import {
   textField,
   type Value,
 } from "../model/values.ts";
-import { amount, bound, count, gpuCount, plural, RESOURCE_NAME, UNIT } from "./numbers.ts";
+import {
+  amount,
+  bound,
+  count,
+  gpuCount,
+  plural,
+  RESOURCE_NAME,
+  TYPED_UNIT,
+  UNIT,
+} from "./numbers.ts";
 
 export const QUEUES = {
   title: "Queues",
@@ -284,7 +294,7 @@ export function fieldHint(pointer: Pointer): string {
 /** The unit people type a field in; priorities and weights have none. */
 export function fieldUnit(pointer: Pointer): string {
   const at = splitPointer(pointer);
-  return at === null || at.part === "weight" ? "" : UNIT[at.resource];
+  return at === null || at.part === "weight" ? "" : TYPED_UNIT[at.resource];
 }
 
 /** A field's value in a cell of the tree, whose head names the unit. */
@@ -292,6 +302,15 @@ export function cellText(pointer: Pointer, value: Value): string {
   const at = splitPointer(pointer);
   if (at === null || at.part === "weight") return value === undefined ? "–" : String(value);
   return bound(at.resource, value as Bound | undefined);
+}
+
+/** The text that a cell starts with when it is edited; it names the unit where the cell shows another one. */
+export function startText(pointer: Pointer, value: Value): string {
+  const text = inlineText(pointer, value);
+  const at = splitPointer(pointer);
+  if (at === null || at.part === "weight" || typeof value !== "number") return text;
+  const unit = TYPED_UNIT[at.resource];
+  return unit === UNIT[at.resource] ? text : `${text} ${unit}`;
 }
 
 /** A field's value as text, in the unit people type. */

@@ -36,6 +36,7 @@ export type PodRow = Schemas["WorkloadPod"];
 export type Explanation = Schemas["Explanation"];
 export type Health = Schemas["Health"];
 export type Me = Schemas["Me"];
+export type Preferences = Schemas["Preferences"];
 export type QueueWritten = Schemas["QueueWritten"];
 
 /** The row of a workload's own topic, which also has its pods and its explanation. */

@@ -1,8 +1,11 @@
-/** Preferences of the user, stored in this browser. */
+/** Preferences of the user, stored in this browser; app/followUser.ts also keeps them on the server. */
 import { create } from "zustand";
 import { persist } from "zustand/middleware";
+import type { MemoryUnit } from "../i18n/numbers.ts";
 
-type Preferences = {
+export type Choices = {
+  readonly theme: "light" | "dark" | "auto";
+  readonly memoryUnit: MemoryUnit;
   readonly density: "comfortable" | "compact";
   readonly shortcuts: boolean;
   readonly navFolded: boolean;
@@ -10,12 +13,14 @@ type Preferences = {
   readonly utc: boolean;
   /** The keys of the columns that a table does not show, by its name. */
   readonly hiddenColumns: Readonly<Record<string, readonly string[]>>;
-  set(change: Partial<Omit<Preferences, "set">>): void;
 };
+type Preferences = Choices & { set(change: Partial<Choices>): void };
 
 export const usePreferences = create<Preferences>()(
   persist(
     (set) => ({
+      theme: "auto",
+      memoryUnit: "GB",
       density: "comfortable",
       shortcuts: true,
       navFolded: false,

@@ -244,6 +244,8 @@ NEW_WORKLOAD = {"name": "w", "queue": "product", "gpu": 1}
 
 OPERATIONS: Mapping[str, Row] = {
     "getMe": Row(LOGGED_IN),
+    "getPreferences": Row(LOGIN),
+    "patchPreferences": Row(LOGIN, _body(utc=True)),
     "getVersion": Row(LOGGED_IN),
     "getHealth": Row(READ),
     "getCluster": Row(READ),

@@ -1,7 +1,7 @@
 import { Link, useParams } from "react-router";
 import { useNodeDetail, useNodePods } from "../../api/details.ts";
 import { NODE_PAGE, TILE } from "../../i18n/nodes.ts";
-import { cores, gibibytes, gigabytes, gpus, modelName } from "../../i18n/numbers.ts";
+import { cores, gibibytes, gpus, memory, modelName } from "../../i18n/numbers.ts";
 import { allocatedOf, NONE } from "../../i18n/ui.ts";
 import { useSingle } from "../../live/react.tsx";
 import type { Device, Node, NodePod } from "../../model/rows.ts";
@@ -167,7 +167,7 @@ function PodRow({ pod }: { pod: NodePod }) {
       <td>{gpus(pod.gpu)}</td>
       <td>{pod.devices.length === 0 ? NONE : pod.devices.join(", ")}</td>
       <td>{cores(pod.cpuMilli)}</td>
-      <td>{gigabytes(pod.memoryBytes)}</td>
+      <td>{memory(pod.memoryBytes)}</td>
       <td>{pod.startedAt === null ? NONE : <Elapsed since={pod.startedAt} />}</td>
     </tr>
   );

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-import { entryProblemText, fieldName, INLINE } from "../../../i18n/queues.ts";
+import { entryProblemText, fieldName, INLINE, startText } from "../../../i18n/queues.ts";
 import type { DraftEdit } from "../../../model/draft.ts";
-import { draftedValue, inlineText, patchBack, readInline, valueIn } from "../../../model/inline.ts";
+import { draftedValue, patchBack, readInline, valueIn } from "../../../model/inline.ts";
 import type { Queue, QueuePatch } from "../../../model/rows.ts";
 import type { Pointer } from "../../../model/values.ts";
 import styles from "./QueueTree.module.css";
@@ -29,7 +29,7 @@ type Props = {
 export function InlineCell({ queue, drafted, pointer, inline }: Props) {
   const next = draftedValue(drafted, pointer);
   const [text, setText] = useState(() =>
-    inlineText(pointer, next === undefined ? valueIn(queue, pointer) : (next ?? undefined)),
+    startText(pointer, next === undefined ? valueIn(queue, pointer) : (next ?? undefined)),
   );
   const input = useRef<HTMLInputElement>(null);
   const isOver = useRef(false);
