@@ -1,8 +1,8 @@
 """Build the input of the core from a worker's store.
 
 A builder keeps what it converted: whatever did not change is the same Python object in the next snapshot, so that
-the core too can keep what it made from it (ADR 32). Its tables convert only what changed. The `Snapshot` also holds what a cycle needs besides the core's input: the objects to write back
-to, and the bind requests to delete.
+the core too can keep what it made from it (ADR 32). Its tables convert only what changed. The `Snapshot` also holds
+what a cycle needs besides the core's input: the objects to write back to, and the bind requests to delete.
 """
 
 from __future__ import annotations
