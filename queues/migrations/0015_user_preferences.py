@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
-        ('queues', '0013_audit_of_shards'),
+        ('queues', '0014_audit_guard'),
     ]
 
     operations = [
