@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from queues.workloads.reasons import ROOM_KEPT, START_EXPECTED
 from scheduler.core.cluster.constraints import TaskConstraints
 from scheduler.core.cluster.inputs import PodGroupInput, PodSetInput, SubGroupInput, TaskInput
+from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import DEFAULT_PLUGINS, PluginConfig, SchedulerConfig
 from scheduler.core.decisions import ActionName, Bind
 from scheduler.core.errors import ConfigError
@@ -22,7 +24,7 @@ from scheduler.core.session.session import Session
 from scheduler.explain.standings import standings
 from scheduler.explain.verdicts import verdicts
 from scheduler.tools.simulate.living import LivingCluster
-from tests.builders import ClusterBuilder, cluster, request
+from tests.builders import ClusterBuilder, cluster, placements, request
 
 ALLOCATE = ActionName.ALLOCATE
 #: `make stability` plays many more.
@@ -136,6 +138,61 @@ def test_consolidation_moves_nobody_whose_end_is_awaited() -> None:
     actions = (ALLOCATE, ActionName.CONSOLIDATION)
     # "behind" could have the node of the holder, if that moved to the third node.
     assert [d.pod_group for d in built.cycle(config=config(1, *actions)).decisions] == []
+
+
+def promised_gang() -> ClusterBuilder:
+    """Return a gang whose evictions are under way, and one behind it for which room is kept until 100 s.
+
+    The first is promised n0, of which a victim still has a half, and the whole of n1. The second waits for the holder
+    of a half of n2.
+    """
+    built = cluster().nodes(3, gpus=4).queue("q")
+    built.group(leaving("victim", "n0", gpus=2))
+    built.running("holder", ["n2"], gpus=2, max_run_time_s=300.0, ends_by=100.0)
+    built.group(promised("evictor", {"evictor-0": "n0", "evictor-1": "n1"}, gpus=4))
+    return built.pending("gang", gpus=4)
+
+
+def leaving(name: str, node: str, gpus: int) -> PodGroupInput:
+    task = TaskInput(name=name, uid=name, status=TaskStatus.RELEASING, node=node, request=request(gpus))  # fmt: skip
+    return PodGroupInput(name=name, uid=name, queue="q", tasks=(task,))
+
+
+def promised(name: str, nodes: Mapping[str, str], gpus: int) -> PodGroupInput:
+    """Return a gang whose pods have nominated nodes."""
+    return PodGroupInput(
+        name=name,
+        uid=name,
+        queue="q",
+        root=SubGroupInput(pod_sets=(PodSetInput(min_available=len(nodes)),)),
+        tasks=tuple(
+            TaskInput(name=task, uid=task, request=request(gpus), nominated_node=node)
+            for task, node in nodes.items()
+        ),
+    )
+
+
+def test_room_that_is_promised_is_not_lent_by_another_reservation() -> None:
+    built = promised_gang().pending("first", gpus=2, max_run_time_s=50.0)
+    built.pending("second", gpus=2, max_run_time_s=50.0)
+    session = built.cycle(config=config(4, ALLOCATE))
+    reservations = session.attached(Reservations)
+    assert reservations is not None
+    assert [(entry.pod_group, entry.starts_by) for entry in reservations.entries] == [(3, 100.0)]
+    # The gap on n2 is lent once. The free half of n0 and all of n1 are promised, though the evictor cannot start yet.
+    assert bound(session) == {"first"}
+    assert placements(session)["first-0"] == "n2"
+    assert placements(session)["evictor-1"] == "n1"
+
+
+def test_no_action_gives_away_room_that_is_promised_and_beside_kept_room() -> None:
+    built = promised_gang().pending("short", gpus=2, max_run_time_s=10.0)
+    built.pending("urgent", gpus=4, max_run_time_s=10.0)
+    actions = (ALLOCATE, ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT)
+    session = built.cycle(config=config(4, *actions))
+    held = placements(session)
+    assert (held["evictor-0"], held["evictor-1"]) == ("n0", "n1")
+    assert bound(session) <= {"short"}
 
 
 def test_the_rows_of_the_nodes_are_as_before_once_nothing_is_kept() -> None:
