@@ -23,7 +23,7 @@ from kaiweb.api.views import (
     workload_actions,
     workloads,
 )
-from kaiweb.api.views.details import manifests, topologies
+from kaiweb.api.views.details import manifests, timeline, topologies
 from kaiweb.api.views.details import queues as queue_details
 from kaiweb.api.views.reports import audit, months
 from kaiweb.api.views.shards import settings, shards, snapshot
@@ -65,6 +65,7 @@ urlpatterns = [
     path(f"{WORKLOAD}/retry-bind", workload_actions.RetryBind.as_view(), name="workload-retry"),
     path(f"{WORKLOAD}/yaml", manifests.WorkloadManifest.as_view(), name="workload-yaml"),
     path(f"{WORKLOAD}/events", manifests.WorkloadEvents.as_view(), name="workload-events"),
+    path(f"{WORKLOAD}/timeline", timeline.WorkloadTimeline.as_view(), name="workload-timeline"),
     path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),
@@ -85,6 +86,12 @@ urlpatterns = [
     path("settings", settings.EffectiveSettings.as_view(), name="settings"),
     path("sessions", scheduling.Sessions.as_view(), name="sessions"),
     path("sessions/<int:pk>", scheduling.SessionDetail.as_view(), name="session"),
+    path(
+        "sessions/<int:pk>/decisions",
+        scheduling.SessionDecisions.as_view(),
+        name="session-decisions",
+    ),
+    path("evictions/<int:pk>", scheduling.EvictionDetail.as_view(), name="eviction"),
     path("evictions", scheduling.Evictions.as_view(), name="evictions"),
     path("evictions/matrix", scheduling.EvictionMatrix.as_view(), name="eviction-matrix"),
     path("bind-requests", scheduling.BindRequests.as_view(), name="bind-requests"),

@@ -24,7 +24,7 @@ from scheduler.models import SessionRecord
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
-PARAMETERS = ("limit", "cursor", "count", "sort")
+PARAMETERS = ("limit", "cursor", "count", "sort", "fields")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ class Sorting:
     def read(self, request: Request) -> str:
         """Return the requested order: a public name, `-` before it for descending."""
         order = request.query_params.get("sort") or self.default
+        first, _comma, second = order.partition(",")
+        if second and self.columns.get(second) == self.key:
+            order = first  # every order ends with the key
         if order.removeprefix("-") not in self.columns:
             allowed = [name for column in self.columns for name in (column, f"-{column}")]
             raise bad_parameter("sort", f"expected one of {', '.join(allowed)}", order, allowed)
@@ -70,7 +73,8 @@ def answer(
     if request.headers.get("If-None-Match") == tag:
         return Response(status=304, headers={"ETag": tag})
     selected = list(page[: limit + 1])
-    body: dict[str, Any] = {"items": to_items(selected[:limit]), "next": None, "asOf": as_of()}
+    items = only_fields(request, to_items(selected[:limit]))
+    body: dict[str, Any] = {"items": items, "next": None, "asOf": as_of()}
     if len(selected) > limit:
         last = selected[limit - 1]
         body["next"] = cursors.encode(order, getattr(last, column), getattr(last, sorting.key))
@@ -80,6 +84,18 @@ def answer(
     if body["next"]:
         headers["Link"] = f'<{_next_url(request, body["next"])}>; rel="next"'
     return Response(body, headers=headers)
+
+
+def only_fields(request: Request, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items with the fields that the parameter `fields` names, all if it names none."""
+    names = [name for name in request.query_params.get("fields", "").split(",") if name]
+    if not names or not items:
+        return items
+    unknown = [name for name in names if name not in items[0]]
+    if unknown:
+        known = sorted(items[0])
+        raise bad_parameter("fields", f"expected of {', '.join(known)}", unknown[0], known)
+    return [{name: item[name] for name in names} for item in items]
 
 
 def _view_of(request: Request) -> str:

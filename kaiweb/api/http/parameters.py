@@ -14,7 +14,8 @@ PAGE = [
     _query("limit", "Rows of a page, 1 to 1000.", OpenApiTypes.INT),
     _query("cursor", "`next` of the answer before."),
     _query("count", "`exact` adds the number of all rows."),
-    _query("sort", "A field, `-` before it for descending."),
+    _query("sort", "A field, `-` before it for descending; a second one may be the key."),
+    _query("fields", "Only these fields of the items, comma for and; the others are left out."),
 ]
 _Q = _query("q", "Part of a name.")
 QUEUE_FILTERS = [
@@ -29,6 +30,7 @@ WORKLOAD_FILTERS = [
     _query("reason", "Reason codes, comma for or."),
     _query("namespace", "Namespaces."),
     _query("owner", "Names of owning objects."),
+    _query("createdAfter", "Only workloads created at this time or later.", OpenApiTypes.DATETIME),
 ]
 VERIFY = _query(
     "verify", "Also what would unblock it, tried in simulations (up to 15 s).", OpenApiTypes.BOOL
@@ -73,6 +75,11 @@ QUEUE_SERIES_FILTERS = [
     _query("fields", "Of allocated, waiting, share, quota, limit; by default all."),
 ]
 SESSION_FILTERS = [*PAGE, _query("shard", "Shards.")]
+DECISION_FILTERS = [
+    _query("kind", "Of bind, nominate, move, evict; comma for or."),
+    _query("queue", "Queues, comma for or."),
+    _query("workload", "Workloads, as namespace/name."),
+]
 EVICTION_PERIOD = [
     _query("from", "Start, RFC 3339; by default a day before the end.", OpenApiTypes.DATETIME),
     _query("to", "End, RFC 3339; by default now.", OpenApiTypes.DATETIME),

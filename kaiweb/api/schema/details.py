@@ -119,6 +119,26 @@ class EventList(s.Serializer[object]):
     items = WorkloadEvent(many=True)
 
 
+class Moment(s.Serializer[object]):
+    at = s.DateTimeField()
+    kind = s.ChoiceField(choices=["created", "started", "evicted", "request", "event"])
+    what = s.CharField(
+        allow_blank=True,
+        help_text="The rule of an eviction, the action of a request, the reason of an event.",
+    )
+    about = s.CharField(
+        allow_blank=True, help_text="Who evicted it; the object that an event is about."
+    )
+    text = s.CharField(allow_blank=True)
+    actor = s.CharField(allow_null=True, help_text="Who requested it.")
+    session = s.IntegerField(allow_null=True)
+    count = s.IntegerField(help_text="Evicted pods, or repetitions of an event.")
+
+
+class Timeline(s.Serializer[object]):
+    items = Moment(many=True)
+
+
 class NodePod(s.Serializer[object]):
     namespace = s.CharField()
     name = s.CharField()

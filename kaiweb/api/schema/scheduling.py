@@ -54,6 +54,10 @@ class Decision(s.Serializer[object]):
     text = s.CharField(allow_blank=True)
 
 
+class DecisionList(s.Serializer[object]):
+    items = Decision(many=True)
+
+
 class SessionDetail(Session):
     decisions = Decision(many=True)
 

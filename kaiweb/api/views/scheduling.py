@@ -73,14 +73,43 @@ class SessionDetail(View):
     @extend_schema(operation_id="getSession", responses=schema.SessionDetail)
     def get(self, request: Request, pk: int) -> Response:
         """Return what the session did, with what it decided about each workload."""
-        row = row_with_number(SessionRecord.objects.all(), pk)
-        if row is None:
-            raise Problem("not-found", f"session {pk} does not exist (any more)")
-        visibility = caller_visibility(request)
-        decisions = [masked_eviction(entry, visibility) for entry in row.decisions]
-        if visibility.is_partial:
-            decisions = [entry for entry in decisions if entry["queue"]]
+        row = _session(pk)
+        decisions = _decisions(row, caller_visibility(request))
         return Response({**session_item(row), "decisions": decisions})
+
+
+class SessionDecisions(View):
+    """What one session decided."""
+
+    shows = Shows.ITSELF
+    accepts: ClassVar = {"get": ("kind", "queue", "workload")}
+    repeatable: ClassVar = frozenset({"kind", "queue", "workload"})
+
+    @extend_schema(
+        operation_id="listSessionDecisions",
+        parameters=parameters.DECISION_FILTERS,
+        responses=schema.DecisionList,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """List what the session decided about workloads, in its order; at most its first 300 decisions."""
+        decisions = _decisions(_session(pk), caller_visibility(request))
+        for name in ("kind", "queue", "workload"):
+            values = words(request, name)
+            if values:
+                decisions = [entry for entry in decisions if entry[name] in values]
+        return Response({"items": decisions})
+
+
+def _session(pk: int) -> SessionRecord:
+    row = row_with_number(SessionRecord.objects.all(), pk)
+    if row is None:
+        raise Problem("not-found", f"session {pk} does not exist (any more)")
+    return row
+
+
+def _decisions(row: SessionRecord, visibility: Visibility) -> list[dict[str, Any]]:
+    decisions = [masked_eviction(entry, visibility) for entry in row.decisions]
+    return [entry for entry in decisions if not visibility.is_partial or entry["queue"]]
 
 
 class Evictions(View):
@@ -108,6 +137,21 @@ class Evictions(View):
             EVICTIONS,
             lambda page: [masked_eviction(eviction_item(row), visibility) for row in page],
         )
+
+
+class EvictionDetail(View):
+    """One eviction."""
+
+    shows = Shows.ITSELF
+
+    @extend_schema(operation_id="getEviction", responses=schema.Eviction)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return whose pods lost their place, to whom, by which rule."""
+        visibility = caller_visibility(request)
+        row = row_with_number(visibility.rows(EvictionRecord.objects.all()), pk)
+        if row is None:
+            raise Problem("not-found", f"eviction {pk} does not exist (any more)")
+        return Response(masked_eviction(eviction_item(row), visibility))
 
 
 class EvictionMatrix(View):

@@ -98,7 +98,7 @@ def report(
         return tables.table([by.value, *COLUMNS], rows, f"usage-by-{by.value}", kind)
     page, following = _page(request, order, items)
     body = {
-        "items": page,
+        "items": pagination.only_fields(request, page),
         "next": following,
         "by": by.value,
         "from": timestamp(span.start),

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, words
 from kaiweb.api.errors import Problem, bad_parameter
-from kaiweb.api.http import pagination, parameters
+from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import workloads as schema
 from kaiweb.api.views.simulations import start_simulation
 from kaiweb.items.explanation import explain
@@ -37,7 +37,7 @@ ORDER = pagination.Sorting(key="key", columns={"position": "position"}, default=
 VERIFY_S = 15
 #: How long their answer is cached.
 UNBLOCKS_CACHED_S = 60
-FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner")
+FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner", "createdAfter")
 
 
 class Workloads(View):
@@ -84,6 +84,9 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
         values = words(request, name)
         if values:
             rows = rows.filter(**{f"{column}__in": values})
+    created_after = periods.moment(request, "createdAfter")
+    if created_after is not None:
+        rows = rows.filter(created_at__gte=created_after)
     text = request.query_params.get("q", "")
     if text:
         rows = rows.filter(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +11,12 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, TOPOLOGIES
+from kube.values.times import format_time
 from queues.mirror.feed import Mirror
 from queues.mirror.kinds import KINDS
 from queues.mirror.writer import Writer
-from queues.models import Queue, Role, RoleBinding
-from scheduler.models import QueueShare
+from queues.models import AuditKind, PodGroup, Queue, QuotaChange, Role, RoleBinding
+from scheduler.models import EvictionRecord, QueueShare
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import Renew
 from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, listed
@@ -184,6 +185,40 @@ def test_events_of_a_workload_and_its_pods_come_newest_first(
     assert [(row["about"], row["reason"], row["count"]) for row in rows] == [
         ("Pod p0", "Pipelined", 2), ("PodGroup in-physics", "Evict", 2),
     ]  # fmt: skip
+
+
+def test_a_timeline_has_evictions_requests_and_events_newest_first(
+    client: APIClient, cluster_with_work: FakeGateway
+) -> None:
+    key, start = "team/in-physics", PodGroup.objects.get(key="team/in-physics").created_at
+    PodGroup.objects.filter(key=key).update(started_at=start + timedelta(seconds=1))
+    EvictionRecord.objects.create(
+        session=7, at=start + timedelta(seconds=2), shard="default", rule="reclaim", workload=key,
+        queue="physics", evictor="team/x", evictor_queue="product", pods=2, gpu=2, text="because",
+    )  # fmt: skip
+    QuotaChange.objects.create(
+        kind=AuditKind.WORKLOAD, target=key, action="hold", actor="ada", reason="later",
+        at=start + timedelta(seconds=3), queue="physics",
+    )  # fmt: skip
+    cluster_with_work.seed(
+        EVENTS,
+        {
+            "metadata": {"name": "e", "namespace": "team"},
+            "involvedObject": {"kind": "PodGroup", "name": "in-physics"},
+            "reason": "Evict", "message": "text", "type": "Normal", "count": 3,
+            "lastTimestamp": format_time(start + timedelta(seconds=4)),
+        },
+    )  # fmt: skip
+    rows = get(client, f"/workloads/{key}/timeline")["items"]
+    assert [(row["kind"], row["what"], row["about"], row["text"], row["count"]) for row in rows] == [
+        ("event", "Evict", "PodGroup in-physics", "text", 3),
+        ("request", "hold", "", "later", 1),
+        ("evicted", "reclaim", "team/x", "because", 2),
+        ("started", "started", "", "", 1),
+        ("created", "created", "", "", 1),
+    ]  # fmt: skip
+    assert (rows[1]["actor"], rows[2]["session"]) == ("ada", 7)
+    assert client.get(f"{API}/workloads/team/none/timeline").status_code == 404
 
 
 def test_a_topology_counts_free_gpus_and_spread(client: APIClient, renew: Renew) -> None:

@@ -48,10 +48,21 @@ def test_a_session_shows_its_decisions_and_a_list_of_sessions_does_not(client: A
         decisions=[decision], decided=1,
     )  # fmt: skip
     assert get(client, f"/sessions/{row.pk}")["decisions"] == [decision]
+    address = f"/sessions/{row.pk}/decisions"
+    assert get(client, address)["items"] == [decision]
+    assert get(client, address, kind="bind,evict", workload="ns/w")["items"] == [decision]
+    assert get(client, address, kind="evict")["items"] == []
+    assert client.get(f"{API}/sessions/{row.pk + 1}/decisions").status_code == 404
     [listed] = get(client, "/sessions")["items"]
     assert listed["decided"] == 1
     assert "decisions" not in listed
     assert client.get(f"{API}/sessions/{10**30}").status_code == 404
+
+
+def test_one_eviction_is_as_in_the_list(client: APIClient, evictions: datetime) -> None:
+    item = get(client, "/evictions")["items"][0]
+    assert get(client, f"/evictions/{item['id']}") == item
+    assert client.get(f"{API}/evictions/{10**30}").status_code == 404
 
 
 def test_the_matrix_sums_the_last_day_by_queues_and_rule(

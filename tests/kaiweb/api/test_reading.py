@@ -392,3 +392,20 @@ def test_what_is_not_there_is_a_problem(client: APIClient, path: str) -> None:
     assert body["instance"] == API + path
     assert body["requestId"] == response["Request-Id"]
     assert body["detail"]
+
+
+def test_a_list_shows_only_the_fields_that_are_named(client: APIClient, world: Mirror) -> None:
+    [first, *_rest] = get(client, "/workloads?fields=name,gpu&sort=-gpu,name")["items"]
+    assert list(first) == ["name", "gpu"]
+    assert get(client, "/workloads?fields=")["items"][0]["namespace"] == "default"
+    refused = client.get(f"{API}/workloads?fields=name,colour")
+    assert refused.status_code == 400
+    assert "name" in refused.json()["errors"][0]["allowed"]
+    assert client.get(f"{API}/workloads?sort=gpu,evictions").status_code == 400
+
+
+def test_workloads_are_found_by_when_they_were_created(client: APIClient, world: Mirror) -> None:
+    created = [row["createdAt"] for row in get(client, "/workloads?sort=createdAt")["items"]]
+    newest = get(client, f"/workloads?createdAfter={created[-1]}")["items"]
+    assert [row["createdAt"] for row in newest] == [at for at in created if at == created[-1]]
+    assert client.get(f"{API}/workloads?createdAfter=today").status_code == 400

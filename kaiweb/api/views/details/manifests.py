@@ -110,10 +110,14 @@ class WorkloadEvents(View):
     @extend_schema(operation_id="listWorkloadEvents", responses=schema.EventList)
     def get(self, request: Request, namespace: str, name: str) -> Response:
         """List the cluster's events about the pod group and its first pods, newest first."""
-        row = find(namespace, name)
-        events = [event for kind, of in _subjects(row) for event in _events(row, kind, of)]
-        events.sort(key=lambda event: event["lastSeen"] or "", reverse=True)
-        return Response({"items": events[:LISTED_EVENTS]})
+        return Response({"items": events_about(find(namespace, name))})
+
+
+def events_about(row: PodGroup) -> list[dict[str, Any]]:
+    """Return the newest events of the cluster about a pod group and its first pods, newest first."""
+    events = [event for kind, name in _subjects(row) for event in _events(row, kind, name)]
+    events.sort(key=lambda event: event["lastSeen"] or "", reverse=True)
+    return events[:LISTED_EVENTS]
 
 
 def _object_of(row: PodGroup) -> tuple[Resource, str]:

@@ -23,7 +23,7 @@ from kube.resources import NODES, QUEUES, SHARDS, TOPOLOGIES
 from queues.access import tokens
 from queues.editing.tags import tag_of_body
 from queues.models import ApiToken, Node, Pod, Role, RoleBinding
-from scheduler.models import SessionRecord
+from scheduler.models import EvictionRecord, SessionRecord
 from scheduler.tools.simulate.what_if.question import QueueEdit
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import QUEUE_AT
@@ -172,6 +172,14 @@ def _session(_world: World) -> Call:
     return Call(path={"id": row.pk})
 
 
+def _eviction(world: World) -> Call:
+    row = EvictionRecord.objects.create(
+        session=1, at=timezone.now(), shard="default", rule="reclaim", queue=world.queue,
+        workload=f"team/in-{world.queue}", pods=1, gpu=1,
+    )  # fmt: skip
+    return Call(path={"id": row.pk})
+
+
 def _seeded_node(world: World) -> Call:
     world.cluster.seed(NODES, {"metadata": {"name": "n1"}})
     return Call(path={"name": "n1"})
@@ -280,6 +288,7 @@ OPERATIONS: Mapping[str, Row] = {
     "getWorkload": Row(READ, _workload),
     "explainWorkload": Row(READ, _workload),
     "listWorkloadPods": Row(READ, _workload),
+    "getWorkloadTimeline": Row(READ, _workload),
     "getWorkloadYaml": Row(READ, _workload),
     "listWorkloadEvents": Row(READ, _workload),
     "waitForWorkload": Row(
@@ -317,7 +326,9 @@ OPERATIONS: Mapping[str, Row] = {
     "getReport": Row(USE, _report),
     "listSessions": Row(READ),
     "getSession": Row(READ, _session),
+    "listSessionDecisions": Row(READ, _session),
     "listEvictions": Row(READ),
+    "getEviction": Row(READ, _eviction),
     "getEvictionMatrix": Row(READ),
     "listBindRequests": Row(READ),
     "getBindRequest": Row(READ, _bind_request),

@@ -130,7 +130,7 @@ def test_no_answer_names_what_is_outside(operation: str, team: APIClient, renew:
     world = World(
         user=User.objects.get(username="tess"), other=other, place=INSIDE, cluster=renew()
     )
-    if operation == "getSession":
+    if operation in ("getSession", "listSessionDecisions"):
         path = {"id": SessionRecord.objects.get().pk}
         address = ROUTES[operation][1].format(**path)
     else:
