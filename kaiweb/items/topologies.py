@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from kaiweb.items.amounts import rounded
@@ -54,10 +55,10 @@ def topology_item(topology: Topology) -> dict[str, Any]:
         for level in range(len(labels)):
             key = path[: level + 1]
             domains.setdefault(key, _Domain(level, key)).nodes.append(node)
-    workloads = list(_workloads(path_of))
+    nodes_of = _nodes_of_workloads(path_of)
     counts: dict[tuple[str, ...], int] = defaultdict(int)
-    for _, paths in workloads:
-        for key in {path[: level + 1] for path in paths for level in range(len(labels))}:
+    for names in nodes_of.values():
+        for key in {path_of[name][: level + 1] for name in names for level in range(len(labels))}:
             counts[key] += 1
     return {
         "name": topology.metadata.name,
@@ -69,23 +70,27 @@ def topology_item(topology: Topology) -> dict[str, Any]:
             domains[key].as_item(counts[key]) for key in sorted(domains, key=lambda k: (len(k), k))
         ],
         "outside": [node.name for node in nodes if node.name not in path_of],
-        "workloads": [_placed_item(row, paths, len(labels)) for row, paths in workloads],
+        "workloads": [
+            _placed_item(row, [path_of[name] for name in sorted(nodes_of[row.key])], len(labels))
+            for row in _largest(nodes_of)
+        ],
     }
 
 
-def _workloads(
-    path_of: dict[str, tuple[str, ...]],
-) -> Iterator[tuple[PodGroup, Sequence[tuple[str, ...]]]]:
-    """Return the workloads with GPUs on nodes of the topology, largest first, with the paths of their nodes."""
+def _nodes_of_workloads(path_of: Mapping[str, tuple[str, ...]]) -> dict[str, set[str]]:
+    """Return the workloads with GPUs on nodes of the topology, with these nodes."""
     pods = Pod.objects.exclude(node="").exclude(phase__in=FINISHED_PHASES).filter(gpu__gt=0)
     nodes_of: dict[str, set[str]] = defaultdict(set)
     for group, node in pods.exclude(group="").values_list("group", "node"):
         if node in path_of:
             nodes_of[group].add(node)
+    return nodes_of
+
+
+def _largest(keys: Container[str]) -> Iterator[PodGroup]:
+    """Return the largest of these workloads."""
     rows = PodGroup.objects.filter(gpu__gt=0).order_by("-gpu", "key")
-    listed = (row for row in rows.iterator() if row.key in nodes_of)
-    for _, row in zip(range(LISTED_WORKLOADS), listed, strict=False):
-        yield row, [path_of[node] for node in sorted(nodes_of[row.key])]
+    return islice((row for row in rows.iterator() if row.key in keys), LISTED_WORKLOADS)
 
 
 def _placed_item(row: PodGroup, paths: Sequence[tuple[str, ...]], levels: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import yaml
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from kaiweb.items import topologies
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, TOPOLOGIES
 from kube.values.times import format_time
 from queues.mirror.feed import Mirror
@@ -221,7 +222,9 @@ def test_a_timeline_has_evictions_requests_and_events_newest_first(
     assert client.get(f"{API}/workloads/team/none/timeline").status_code == 404
 
 
-def test_a_topology_counts_free_gpus_and_spread(client: APIClient, renew: Renew) -> None:
+def test_a_topology_counts_free_gpus_and_spread(
+    client: APIClient, renew: Renew, monkeypatch: pytest.MonkeyPatch
+) -> None:
     levels = [{"nodeLabel": "block"}, {"nodeLabel": "example.com/rack", "alias": "rack"}]
     renew().seed(TOPOLOGIES, {"metadata": {"name": "net"}, "spec": {"levels": levels}})
     nodes = [
@@ -256,6 +259,10 @@ def test_a_topology_counts_free_gpus_and_spread(client: APIClient, renew: Renew)
     assert spread == {
         "default/wide": (11, ["b1/r1", "b1/r2"]), "default/small": (1, ["b1/r1"]),
     }  # fmt: skip
+    monkeypatch.setattr(topologies, "LISTED_WORKLOADS", 1)
+    item = get(client, "/topologies/net")
+    assert [row["workload"] for row in item["workloads"]] == ["default/wide"]
+    assert item["domains"][0]["workloads"] == 2  # also those that are not listed
     get(client, "/topologies/nowhere", 404)
 
 

@@ -37,8 +37,9 @@ export function useTopologies() {
   return useAnswer<Items<TopologyName>>("/topologies", SLOW_MS);
 }
 
+/** Return which nodes are in which domain, and what is placed there; the GPUs of nodes are in the topic `nodes`. */
 export function useTopology(name: string) {
-  return useAnswer<Topology>(`/topologies/${encodeURIComponent(name)}`, EVERY_MS, name !== "");
+  return useAnswer<Topology>(`/topologies/${encodeURIComponent(name)}`, SLOW_MS, name !== "");
 }
 
 export function useWorkloadEvents(workload: string) {

@@ -1,6 +1,6 @@
 import { areaPath, linePath } from "../model/series.ts";
 import styles from "./SeriesChart.module.css";
-import { type NamedSeries, SeriesChart } from "./SeriesChart.tsx";
+import { type ChartMark, type NamedSeries, SeriesChart } from "./SeriesChart.tsx";
 
 type Props = {
   summary: string;
@@ -8,6 +8,7 @@ type Props = {
   times: readonly string[];
   stepSeconds: number;
   series: readonly NamedSeries[];
+  marks?: readonly ChartMark[];
 };
 
 /** Lines over time with gaps where nothing was observed; the first is filled, bounds are dashed. */

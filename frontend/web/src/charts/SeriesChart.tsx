@@ -20,6 +20,14 @@ export type NamedSeries = {
   readonly isDashed?: boolean;
 };
 
+/** A point in time worth a look: a line with a sign of its own at the top, and what happened in its title. */
+export type ChartMark = {
+  readonly key: string;
+  readonly index: number;
+  readonly text: string;
+  readonly shape: "diamond" | "triangle";
+};
+
 export type Scales = {
   readonly x: (index: number) => number;
   readonly y: (value: number) => number;
@@ -34,6 +42,7 @@ type Props = {
   series: readonly NamedSeries[];
   /** The least height of the axis, so that an idle queue is not drawn as a mountain range. */
   least?: number;
+  marks?: readonly ChartMark[];
   /** The largest value, where it is not that of a series (stacks). */
   top?: number;
   draw: (scales: Scales) => ReactNode;
@@ -41,7 +50,7 @@ type Props = {
 
 /** The axes, legend and table of a chart over time; `draw` adds the marks. */
 export function SeriesChart(props: Props) {
-  const { summary, file, times, stepSeconds, series, least = 1, draw } = props;
+  const { summary, file, times, stepSeconds, series, marks = [], least = 1, draw } = props;
   const { ref, width } = useElementSize<HTMLDivElement>();
   const [active, setActive] = useState<number | null>(null);
   const all = series.map(({ values }) => values);
@@ -94,6 +103,8 @@ export function SeriesChart(props: Props) {
             </text>
           ))}
           {width > 0 && draw({ x, y, step })}
+          {width > 0 &&
+            marks.map((mark) => <MarkLine key={mark.key} mark={mark} x={x(mark.index)} />)}
           {active !== null && (
             <line
               className={styles.cursor}
@@ -106,6 +117,18 @@ export function SeriesChart(props: Props) {
         </svg>
       </div>
     </Chart>
+  );
+}
+
+const SHAPES = { diamond: "M0 -5L5 0L0 5L-5 0Z", triangle: "M-5 -4H5L0 5Z" } as const;
+
+function MarkLine({ mark, x }: { mark: ChartMark; x: number }) {
+  return (
+    <g className={styles[mark.shape]} transform={`translate(${Math.round(x)} 0)`}>
+      <title>{mark.text}</title>
+      <line y1={TOP + 5} y2={HEIGHT - FOOT} />
+      <path d={SHAPES[mark.shape]} transform={`translate(0 ${TOP})`} />
+    </g>
   );
 }
 

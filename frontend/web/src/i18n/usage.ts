@@ -1,5 +1,5 @@
 /** Texts of the usage page, the history of a queue and their charts. */
-import { gpus, plural, span } from "./numbers.ts";
+import { count, gpuCount, gpus, plural, span } from "./numbers.ts";
 
 const hours = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
@@ -77,6 +77,18 @@ export const HISTORY = {
   limit: "Limit",
   share: "Fair share",
   waiting: "Waited for",
+  happenings: "Changes and evictions",
+  happeningsNote:
+    "The signs in the chart: ◆ the queue was changed, ▼ work of the queue was evicted. The newest of each are listed.",
+  happeningColumns: ["When", "What", "Who or what", "Details"],
+  changed: "◆ Changed",
+  evicted: "▼ Evicted",
+  evictedBy: (rule: string, pods: number, gpu: number) =>
+    `${rule} · ${plural(pods, "pod")} · ${gpuCount(gpu)}`,
+  marked: { edit: "changes", eviction: "evictions" },
+  mark: (kind: string, number: number, when: string) => `${count(number)} ${kind}, ${when}`,
+  quietTitle: "Nothing was changed or evicted",
+  quiet: "Edits of this queue and evictions of its work appear here, and as signs in the chart.",
   days: "Waiting times and evictions by day",
   daysNote: "From creation, or the last eviction, to the start. Days are those of UTC.",
   noDaysTitle: "Nothing started in this range",

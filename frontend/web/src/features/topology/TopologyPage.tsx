@@ -1,10 +1,13 @@
 import { Select } from "@mantine/core";
+import { useEffect, useMemo } from "react";
 import { useNavigate, useParams } from "react-router";
 import { useTopologies, useTopology } from "../../api/details.ts";
 import { NODES } from "../../i18n/nodes.ts";
 import { gpus } from "../../i18n/numbers.ts";
 import { TOPOLOGY } from "../../i18n/topology.ts";
 import { NONE } from "../../i18n/ui.ts";
+import { useTopic } from "../../live/react.tsx";
+import { withNodes } from "../../model/liveTopology.ts";
 import type { Topology } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { NodesTabs } from "../../ui/NodesTabs.tsx";
@@ -50,14 +53,32 @@ export function TopologyPage() {
           query={shown === "" ? { data: undefined, error: list.error } : query}
           rows={10}
         >
-          {(topology) => <Content topology={topology} />}
+          {(topology) => (
+            <Content
+              topology={topology}
+              askedAt={query.dataUpdatedAt}
+              onAsk={() => void query.refetch({ cancelRefetch: false })}
+            />
+          )}
         </QueryResult>
       )}
     </Page>
   );
 }
 
-function Content({ topology }: { topology: Topology }) {
+/** What is placed where is asked for again after the nodes have changed, but not more often than this. */
+const PLACED_EVERY_MS = 5_000;
+
+type ContentProps = { topology: Topology; askedAt: number; onAsk: () => void };
+
+function Content({ topology: answer, askedAt, onAsk }: ContentProps) {
+  const { rows: nodes } = useTopic("nodes");
+  const topology = useMemo(() => withNodes(answer, nodes), [answer, nodes]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the nodes are why it is asked again
+  useEffect(() => {
+    const timer = window.setTimeout(onAsk, Math.max(0, askedAt + PLACED_EVERY_MS - Date.now()));
+    return () => window.clearTimeout(timer);
+  }, [nodes]);
   const names = new Map(topology.domains.map((domain) => [domain.id, domain.name]));
   return (
     <>
