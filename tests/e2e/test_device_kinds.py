@@ -32,12 +32,17 @@ def bound(stack: Stack) -> Iterator[dict[str, dict[str, Any]]]:
         items = {pod["metadata"]["name"]: pod for pod in stack.objects("pods", "-n", NAMESPACE)}
         return items if all(pod["spec"].get("nodeName") for pod in items.values()) else {}
 
-    yield wait_until(pods, what="a node for every kind", timeout_s=60, stack=stack)
-    stack.kubectl("delete", "pods", "--all", "-n", NAMESPACE, "--wait=false")
-    wait_until(
-        lambda: not stack.objects("pods", "-n", NAMESPACE), what="the end of the pods", stack=stack
-    )
-    stack.kubectl("delete", "node", "mig-0")
+    try:
+        yield wait_until(pods, what="a node for every kind", timeout_s=90, stack=stack)
+    finally:
+        stack.kubectl("delete", "pods", "--all", "-n", NAMESPACE, "--wait=false")
+        wait_until(
+            lambda: not stack.objects("pods", "-n", NAMESPACE),
+            what="the end of the pods",
+            timeout_s=90,
+            stack=stack,
+        )
+        stack.kubectl("delete", "node", "mig-0")
 
 
 def config_maps(stack: Stack, pod: dict[str, Any]) -> list[dict[str, Any]]:

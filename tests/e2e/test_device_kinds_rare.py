@@ -19,7 +19,7 @@ from tests.e2e.rare_manifests import (
 )
 from tests.integration.stack import Stack, wait_until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(420)]
 Pods = dict[str, dict[str, Any]]
 
 
@@ -136,7 +136,7 @@ def test_a_partition_without_counters_and_a_tainted_device_are_refused_with_a_re
                     texts[name] = condition["message"]
         return texts if len(texts) == 2 else {}
 
-    texts = wait_until(refused, what="a reason for each of the two", timeout_s=60, stack=stack)
+    texts = wait_until(refused, what="a reason for each of the two", timeout_s=90, stack=stack)
     assert all("cannot allocate all" in text for text in texts.values()), texts
 
 

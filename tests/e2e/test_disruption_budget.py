@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.stack import Stack, wait_until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(480)]
 
 NAMESPACE = "budgeted"
 QUEUE = """
@@ -56,12 +56,19 @@ def budgeted(stack: Stack) -> Iterator[Stack]:
     stack.kubectl("apply", "-f", "-", stdin=QUEUE)
     for name in ("humble-a", "humble-b"):
         stack.kubectl("apply", "-f", "-", stdin=pod(name, "train", "humble"))
-    wait_until(
-        lambda: running(stack) == {"humble-a", "humble-b"}, what="two running pods", stack=stack
-    )
-    wait_until(lambda: allowed(stack) == 1, what="a budget that allows one", stack=stack)
-    yield stack
-    stack.kubectl("delete", "pods", "--all", "-n", NAMESPACE, "--wait=false")
+    try:
+        wait_until(
+            lambda: running(stack) == {"humble-a", "humble-b"},
+            what="two running pods",
+            timeout_s=90,
+            stack=stack,
+        )
+        wait_until(
+            lambda: allowed(stack) == 1, what="a budget that allows one", timeout_s=90, stack=stack
+        )
+        yield stack
+    finally:
+        stack.kubectl("delete", "pods", "--all", "-n", NAMESPACE, "--wait=false")
 
 
 def the_humble(stack: Stack) -> list[str]:
@@ -88,16 +95,16 @@ def test_a_budget_of_one_blocks_the_second_eviction(budgeted: Stack) -> None:
     stack = budgeted
     stack.kubectl("apply", "-f", "-", stdin=pod("proud-a", "build-preemptible", "proud"))
     wait_until(
-        lambda: "proud-a" in running(stack), what="room for the first", timeout_s=60, stack=stack
+        lambda: "proud-a" in running(stack), what="room for the first", timeout_s=90, stack=stack
     )
     (humble,) = wait_until(
-        lambda: the_humble(stack), what="the end of the evicted pod", stack=stack
+        lambda: the_humble(stack), what="the end of the evicted pod", timeout_s=90, stack=stack
     )
     stack.kubectl("apply", "-f", "-", stdin=pod("proud-b", "build-preemptible", "proud"))
     conditions = wait_until(
         lambda: blocked(stack, "pg-proud-b-"),
         what="the budget as the reason",
-        timeout_s=60,
+        timeout_s=90,
         stack=stack,
     )
     assert "disruption budget budgeted/keep-one allows 0 pods" in str(conditions)
