@@ -140,10 +140,13 @@ bench: dev
 bench-dashboard: dev
 	$(BIN)/python -m tests.bench.dashboard
 
-# Each list and each single GET at 2,000 queues and 50,000 workloads: p50, p95 and processor time.
+# Each list and each single GET at 2,000 queues and 50,000 workloads: p50, p95 and processor time. Then the preview of an
+# edit at 1,000 nodes, and the creation of 2,000 queues through the webhooks.
 bench-rest: $(VENV)/dev.stamp
 	$(BIN)/python -m tests.bench.rest
 	$(BIN)/python -m tests.bench.rest --postgres
+	$(BIN)/python -m tests.bench.preview
+	$(BIN)/python -m tests.bench.queues
 
 # -- documentation ---------------------------------------------------------------------------------
 $(VENV)/docs.stamp: requirements/docs.txt $(VENV)/dev.stamp

@@ -10,13 +10,21 @@ from unittest.mock import patch
 import orjson
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
+from binder.models import BindRequest
 from kaiweb.api import document
 from kaiweb.models import ChangeSet, Simulation
-from scheduler.models import SessionRecord
+from scheduler.models import EvictionRecord, SessionRecord
 from tests.fakes.gateway import FakeGateway
 
-NAMES = {"namespace": "ns-1", "root": "dept-1", "username": "bench"}
+NAMES = {
+    "namespace": "ns-1",
+    "root": "dept-1",
+    "username": "bench",
+    "node": "node-0001",
+    "index": 7,
+}
 NAME_BELOW = {
     "queues": "team-1",
     "users": "bench",
@@ -33,7 +41,7 @@ QUERIES = {
 LEFT_OUT = frozenset(
     {
         "streamEvents", "getHealth", "getTopology", "getQueueYaml", "getNodeYaml",
-        "getWorkloadYaml", "listWorkloadEvents",
+        "getWorkloadYaml", "listWorkloadEvents", "getWorkloadTimeline", "getShard", "getSnapshot",
     }
 )  # fmt: skip
 #: Further requests for lists: how they are filtered, sorted and counted.
@@ -50,18 +58,24 @@ MORE = (
 
 def requests() -> Iterator[tuple[str, str]]:
     """Yield operation and address."""
-    numbers = {
+    rows = {
         "sessions": SessionRecord.objects.order_by("-id").first(),
         "simulations": Simulation.objects.first(),
         "changes": ChangeSet.objects.first(),
+        "evictions": EvictionRecord.objects.order_by("-id").first(),
     }
+    ids: dict[str, object] = {kind: row.pk if row else 0 for kind, row in rows.items()}
+    ids["operations"] = f"simulation-{ids['simulations']}"
+    bind_request = BindRequest.objects.order_by("key").first()
+    month = timezone.now().strftime("%Y-%m")
     for path, methods in orjson.loads(document.document().body)["paths"].items():
         operation = methods.get("get", {}).get("operationId")
         if operation is None or operation in LEFT_OUT:
             continue
         kind = path.split("/")[3]
-        row = numbers.get(kind)
-        values = {**NAMES, "name": NAME_BELOW.get(kind, ""), "id": row.pk if row else 0}
+        values = {**NAMES, "name": NAME_BELOW.get(kind, ""), "id": ids.get(kind, 0), "month": month}
+        if kind == "bind-requests" and bind_request is not None:
+            values |= {"namespace": bind_request.namespace, "name": bind_request.name}
         yield operation, path.format(**values) + QUERIES.get(operation, "")
     yield from MORE
 

@@ -17,22 +17,14 @@ from kube import resources
 from queues.mirror.feed import write_heartbeat
 from queues.models import LiveChange, Node, Pod, PodGroup, Queue, QuotaChange, WorkloadState
 from scheduler.models import EvictionRecord, QueueShare, SessionRecord
+from tests.bench.large_tree import QUEUES, queue_parents
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import queue_body
 
-QUEUES, WORKLOADS, NODES, GPUS = 2_000, 50_000, 1_000, 8
+WORKLOADS, NODES, GPUS = 50_000, 1_000, 8
 RUNNING, PENDING = 7_500, 12_500
-ROOTS, MIDDLES = 10, 190
 BATCH = 2_000
 MODEL = "NVIDIA-H100-80GB-HBM3"
-
-
-def queue_parents() -> dict[str, str]:
-    """Return queue -> parent: 10 roots, 190 departments, 1,800 teams."""
-    parents = {f"root-{number}": "" for number in range(ROOTS)}
-    parents |= {f"dept-{number}": f"root-{number % ROOTS}" for number in range(MIDDLES)}
-    teams = QUEUES - ROOTS - MIDDLES
-    return parents | {f"team-{number}": f"dept-{number % MIDDLES}" for number in range(teams)}
 
 
 def fill() -> None:
