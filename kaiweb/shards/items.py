@@ -39,7 +39,7 @@ def shard_item(body: Body, config: Config | None, *, is_admin: bool) -> Item:
         ],
         "createdAt": metadata.get("creationTimestamp"),
         "generation": int(metadata.get("generation", 0)),
-        "etag": tag_of_shard(body),
+        "etag": f'"{tag_of_shard(body)}"',
     }
 
 

@@ -16,8 +16,11 @@ pytest.importorskip("openapi_python_client", reason="part of the dev requirement
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "openapi.json"
-#: No formatter afterwards; the generator does not know that YAML is text.
-SETTINGS = "post_hooks: []\ncontent_type_overrides: {application/yaml: text/plain}\n"
+#: No formatter afterwards; the generator does not know that YAML is text, and that a zip is bytes.
+SETTINGS = """
+post_hooks: []
+content_type_overrides: {application/yaml: text/plain, application/zip: application/octet-stream}
+"""
 #: A program that uses the client. It is type-checked together with it.
 PROGRAM = """
 import sys
@@ -27,10 +30,21 @@ from httpx import Timeout
 from kaiweb_client import AuthenticatedClient
 from kaiweb_client.api.changes import apply_change, create_change, revert_change
 from kaiweb_client.api.queues import create_queue, delete_queue, get_queue, list_queues, patch_queue
+from kaiweb_client.api.operations import get_operation
+from kaiweb_client.api.settings import get_settings
+from kaiweb_client.api.shards import create_shard, delete_shard, patch_shard
 from kaiweb_client.api.simulations import create_simulation
+from kaiweb_client.api.snapshot import get_snapshot
 from kaiweb_client.api.workloads import list_workloads
 from kaiweb_client.models import (
     ApplyRequestRequest,
+    Operation,
+    PatchedShardWriteRequest,
+    PatchedShardWriteRequestSpec,
+    Settings,
+    ShardCreateRequest,
+    ShardCreateRequestSpec,
+    ShardWritten,
     Change,
     ChangeCreateRequest,
     PatchedQueueWriteRequest,
@@ -79,6 +93,24 @@ simulated = create_simulation.sync(
     client=client, body=QuestionRequest(queues=[edit]), prefer="wait=20"
 )
 assert isinstance(simulated, Simulation) and simulated.state == "done", simulated
+operation = get_operation.sync(f"simulation-{simulated.id}", client=client)
+assert isinstance(operation, Operation) and operation.state == "done", operation
+
+settings = get_settings.sync(client=client)
+assert isinstance(settings, Settings) and settings.actions[0].name == "allocate", settings
+pool = ShardCreateRequestSpec.from_dict({"partitionLabelValue": "generated"})
+shard = create_shard.sync(client=client, body=ShardCreateRequest(name="generated", spec=pool))
+assert isinstance(shard, ShardWritten) and shard.changed, shard
+slower = PatchedShardWriteRequestSpec.from_dict({"args": {"schedule-period": "2s"}})
+patched = patch_shard.sync(
+    "generated", client=client, if_match=shard.shard.etag, body=PatchedShardWriteRequest(spec=slower)
+)
+assert isinstance(patched, ShardWritten) and patched.diff[0].after == "2s", patched
+removed = delete_shard.sync_detailed("generated", client=client, if_match=patched.shard.etag)
+assert removed.status_code == 204, removed
+archive = get_snapshot.sync_detailed(client=client)
+assert archive.status_code == 200 and archive.content.startswith(b"PK"), archive
+
 draft = create_change.sync(client=client, body=ChangeCreateRequest(edits=[edit], title="five"))
 assert isinstance(draft, Change), draft
 applied = apply_change.sync(draft.id, client=client, body=ApplyRequestRequest())

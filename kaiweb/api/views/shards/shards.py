@@ -68,7 +68,7 @@ class ShardDetail(View):
         """Return the shard; its ETag is what a write must send back."""
         body = find_shard(gateway(), name)
         item = shard_item(body, read_config(gateway()), is_admin=caller(request).is_admin)
-        return Response(item, headers={"ETag": f'"{item["etag"]}"'})
+        return Response(item, headers={"ETag": item["etag"]})
 
     @extend_schema(
         operation_id="putShard",
@@ -152,14 +152,14 @@ def _stale(error: StaleShardError) -> Problem:
         "precondition-failed",
         str(error),
         extra={"current": item},
-        headers={"ETag": f'"{item["etag"]}"'},
+        headers={"ETag": item["etag"]},
     )
 
 
 def _written(result: WriteResult, request: Request, *, status: int = 200) -> Response:
     is_dry = flag(request, "dryRun")
     item = shard_item(result.body, read_config(gateway()), is_admin=True)
-    headers = {"ETag": f'"{item["etag"]}"'}
+    headers = {"ETag": item["etag"]}
     if status == 201 and not is_dry:
         headers["Location"] = f"/api/v1/shards/{item['name']}"
     return Response(
