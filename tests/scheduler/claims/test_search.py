@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.core.cluster.device_inputs import (
@@ -32,6 +32,7 @@ def _on_root(name: str, root: int) -> Device:
     return device(name, attributes={"resource.kubernetes.io/pcieRoot": root})
 
 
+@settings(deadline=None)
 @given(
     kinds=st.lists(st.sets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=4),
     taken=st.sets(st.sampled_from("abcd")),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues.grouping.karta.jq import (
@@ -127,6 +127,7 @@ WRAPS = [
 ]  # fmt: skip
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(WRAPS), min_size=1, max_size=6),
     st.sampled_from(["env", "$ENV", "input", ".env", "{env}", '"env"', "{env: 1}", ".a.input", '"\\"env"']),
