@@ -12,7 +12,7 @@ from kube.resources import BINDREQUESTS, DEPLOYMENTS, LEASES, SHARDS
 #: The Lease of KAI's operator, which makes Deployments and webhooks again whenever they are deleted.
 OPERATOR_LEASE = "41fce092.run.ai"
 KAI_OPERATOR = "kai-operator"
-#: A write is recent for so long.
+#: Writes within this time count as recent.
 LATELY_S = 600.0
 DEFAULT_LEASE_S = 15
 PART_OF = "app.kubernetes.io/part-of"

@@ -30,19 +30,21 @@ def rolled_up_to() -> dict[int, datetime]:
 def roll_up(now: datetime) -> int:
     """Write every span that is complete and not yet written; return how many."""
     complete_until = now - longest_interval()
-    done = rolled_up_to()
+    rolled_up_until = rolled_up_to()
     written = 0
     for fine, coarse in pairwise(tiers.ORDER):
-        for start in _due(fine, coarse, done.get(coarse, tiers.EPOCH), complete_until):
+        for start in _due(fine, coarse, rolled_up_until.get(coarse, tiers.EPOCH), complete_until):
             _sum_up(fine, coarse, start)
             written += 1
     return written
 
 
-def _due(fine: int, coarse: int, done: datetime, complete_until: datetime) -> list[datetime]:
+def _due(
+    fine: int, coarse: int, rolled_up_until: datetime, complete_until: datetime
+) -> list[datetime]:
     """Return the starts of the coarse spans that are complete and not yet written."""
     end = tiers.floor(complete_until, coarse)
-    spans = Span.objects.filter(tier=fine, start__gte=done, start__lt=end)
+    spans = Span.objects.filter(tier=fine, start__gte=rolled_up_until, start__lt=end)
     starts = spans.order_by("start").values_list("start", flat=True)
     return sorted({tiers.floor(start, coarse) for start in starts})
 
@@ -66,12 +68,12 @@ def _row(model: type[Any], tier: int, start: datetime, values: dict[str, Any]) -
 
 def trim(now: datetime) -> int:
     """Delete rows that are older than their tier is kept and already part of the next one; return how many."""
-    done = rolled_up_to()
+    rolled_up_until = rolled_up_to()
     deleted = 0
     for index, tier in enumerate(tiers.ORDER):
         cutoff = now - tiers.retention(tier)
         if tier != tiers.DAY:
-            cutoff = min(cutoff, done.get(tiers.ORDER[index + 1], tiers.EPOCH))
+            cutoff = min(cutoff, rolled_up_until.get(tiers.ORDER[index + 1], tiers.EPOCH))
         for model in TRIMMED:
             count, _by_model = model.objects.filter(tier=tier, start__lt=cutoff).delete()
             deleted += count

@@ -49,25 +49,26 @@ def replay(archive: Archive) -> Replay:
     )
 
 
-def timings(done: Replay) -> dict[str, Any]:
+def timings(replayed: Replay) -> dict[str, Any]:
     """Return what KAI's snapshot tool prints."""
     return {
-        "total_duration_ms": round(done.total_ms, 3),
+        "total_duration_ms": round(replayed.total_ms, 3),
         "action_durations_ms": {
-            report.action.value: round(report.seconds * 1000, 3) for report in done.session.reports
+            report.action.value: round(report.seconds * 1000, 3)
+            for report in replayed.session.reports
         },
     }
 
 
-def decision_lines(done: Replay) -> list[str]:
+def decision_lines(replayed: Replay) -> list[str]:
     """Return one line per decision."""
-    return [_line(decision) for decision in done.decisions]
+    return [_line(decision) for decision in replayed.decisions]
 
 
-def explanation(done: Replay, workload: str = "") -> list[str]:
+def explanation(replayed: Replay, workload: str = "") -> list[str]:
     """Return why pod groups wait; of one (`namespace/name`) or of all."""
     lines: list[str] = []
-    for verdict in verdicts(done.session, done.snapshot.now):
+    for verdict in verdicts(replayed.session, replayed.snapshot.now):
         name = f"{verdict.namespace}/{verdict.name}"
         if verdict.is_waiting and workload in ("", name):
             lines.extend(_explain(name, verdict))

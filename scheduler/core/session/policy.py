@@ -251,8 +251,10 @@ class FairSharePolicy(QueuePolicy):
         """Return what `key` says after each of several losses; only the dominant share depends on them."""
         key = cast(tuple[Any, ...], self.key(queue, NO_AMOUNTS))
         bounds = np.array(self._fixed[queue][3])
-        kept = np.array(self.ledger.allocated[queue]) - lost
-        ratios = np.where(bounds != 0, kept / np.where(bounds != 0, bounds, 1.0), kept * 1000.0)
+        remaining = np.array(self.ledger.allocated[queue]) - lost
+        ratios = np.where(
+            bounds != 0, remaining / np.where(bounds != 0, bounds, 1.0), remaining * 1000.0
+        )
         shares: Floats = np.maximum(ratios.max(axis=1), 0.0)
         if self._has_parts:
             shares = (shares * SHARE_STEPS + 0.5) // 1.0

@@ -52,9 +52,9 @@ def outcome_in(body: Mapping[str, Any], workload: str) -> Outcome | None:
     return outcome_of(replay(archive_of(body)), workload)
 
 
-def outcome_of(done: Replay, workload: str) -> Outcome | None:
+def outcome_of(replayed: Replay, workload: str) -> Outcome | None:
     """Return what the cycle did with `namespace/name`; None if it knows no such pod group."""
-    session = done.session
+    session = replayed.session
     groups = session.state.pod_groups.inputs
     if all(f"{group.namespace}/{group.name}" != workload for group in groups):
         return None
@@ -69,7 +69,7 @@ def outcome_of(done: Replay, workload: str) -> Outcome | None:
         if isinstance(decision, Evict)
         and f"{decision.reason.evictor_namespace}/{decision.reason.evictor}" == workload
     ]
-    standing = standings(session, verdicts(session, done.snapshot.now)).get(workload)
+    standing = standings(session, verdicts(session, replayed.snapshot.now)).get(workload)
     return Outcome(
         bound=sum(isinstance(decision, Bind) for decision in own),
         nominated=sum(isinstance(decision, Nominate) for decision in own),

@@ -33,15 +33,15 @@ class NotAScenarioError(ValueError):
     """The cycle cannot be stated as a scenario."""
 
 
-def scenario_of(done: Replay, name: str, title: str) -> Json:
+def scenario_of(replayed: Replay, name: str, title: str) -> Json:
     """Return the scenario; it expects what the cycle did with every job.
 
     Raises
     ------
     NotAScenarioError : the scenario does not show what the cycle did
     """
-    session = done.session
-    cluster = done.snapshot.cluster
+    session = replayed.session
+    cluster = replayed.snapshot.cluster
     evictions = sum(isinstance(decision, Evict) for decision in session.decisions)
     document = {
         "schema": "kai-conformance/1",
@@ -61,7 +61,7 @@ def scenario_of(done: Replay, name: str, title: str) -> Json:
             ],
         },
         "jobs": [_job(group) for group in cluster.pod_groups],
-        "expected": {"jobs": _expected(done), "limits": {"max_evictions": evictions}},
+        "expected": {"jobs": _expected(replayed), "limits": {"max_evictions": evictions}},
     }
     verdict = judge_scenario(document, play(document))
     if verdict.mismatches:
@@ -195,9 +195,9 @@ def _node_affinity(task: TaskInput) -> list[Json]:
     return [*selector, *expressions] if len(terms) <= 1 else []
 
 
-def _expected(done: Replay) -> Json:
+def _expected(replayed: Replay) -> Json:
     """Return the status of every job whose tasks all end alike."""
-    tasks, groups = done.session.state.tasks, done.session.state.pod_groups
+    tasks, groups = replayed.session.state.tasks, replayed.session.state.pod_groups
     states: dict[str, set[str]] = defaultdict(set)
     for index in range(len(tasks.inputs)):
         name = _name(groups.inputs[tasks.pod_group[index]])
