@@ -141,5 +141,5 @@ class Harness:
 
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
-        for deed in self.while_waiting:
-            deed()
+        for action in self.while_waiting:
+            action()

@@ -173,16 +173,16 @@ def binder_on(gateway: Any, *, now: float = 0.0) -> Harness:
     """Return a binder process whose reservation pods get a device as soon as it waits for one."""
     harness = Harness(gateway, now=now)
 
-    def tell() -> None:
+    def annotate() -> None:
         for name in gateway.names(PODS, RESERVATIONS):
             if DEVICE not in (gateway.raw(PODS, name, RESERVATIONS)["metadata"]["annotations"]):
-                marks = {"metadata": {"annotations": {DEVICE: f"GPU-{name[-4:]}"}}}
+                patch = {"metadata": {"annotations": {DEVICE: f"GPU-{name[-4:]}"}}}
                 FakeGateway.patch(
-                    getattr(gateway, "cluster", gateway), PODS, name, marks, namespace=RESERVATIONS
+                    getattr(gateway, "cluster", gateway), PODS, name, patch, namespace=RESERVATIONS
                 )
         run_volume_controller(getattr(gateway, "cluster", gateway))
 
-    harness.while_waiting.append(tell)
+    harness.while_waiting.append(annotate)
     return harness
 
 

@@ -14,13 +14,13 @@ from binder.steps.table import make_steps
 from tests.fakes.gateway import FakeGateway
 
 
-def params(**said: Any) -> BinderParams:
-    return params_from_environment({"KAIWEB_BINDER": json.dumps(said)})
+def params(**binder_spec: Any) -> BinderParams:
+    return params_from_environment({"KAIWEB_BINDER": json.dumps(binder_spec)})
 
 
 def step(binder_params: BinderParams, name: str) -> StepConfig:
-    (found,) = (one for one in binder_params.steps if one.name == name)
-    return found
+    (step_config,) = (candidate for candidate in binder_params.steps if candidate.name == name)
+    return step_config
 
 
 def names(binder_params: BinderParams) -> list[str]:
@@ -75,7 +75,7 @@ def test_plugin_fields_are_overridden_one_by_one_and_arguments_as_a_whole() -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("binder_spec", "problem"),
     [
         ({"plugins": {"mine": {}}}, "failed to get binder plugin mine"),
         ({"plugins": {"gpusharing": {"arguments": {}}}}, 'missing argument "cdiEnabled"'),
@@ -90,9 +90,9 @@ def test_plugin_fields_are_overridden_one_by_one_and_arguments_as_a_whole() -> N
         ),
     ],
 )
-def test_an_invalid_config_is_refused_at_start(said: dict[str, Any], problem: str) -> None:
+def test_an_invalid_config_is_refused_at_start(binder_spec: dict[str, Any], problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        names(params(**said))
+        names(params(**binder_spec))
 
 
 def test_the_error_for_a_value_of_the_wrong_type_names_its_field() -> None:

@@ -36,8 +36,8 @@ def claim_job(*, template: bool = False) -> BindJob:
     key = "resourceClaimTemplateName" if template else "resourceClaimName"
     body = pod("p", spec={"resourceClaims": [{"name": "gpu", key: "t" if template else "claim"}]})
     if template:
-        made = [{"name": "gpu", "resourceClaimName": "claim"}]
-        body["status"]["resourceClaimStatuses"] = made
+        claim_statuses = [{"name": "gpu", "resourceClaimName": "claim"}]
+        body["status"]["resourceClaimStatuses"] = claim_statuses
     allocations = [{"name": "gpu", "allocation": ALLOCATION}]
     return job(body, request("p", resourceClaimAllocations=allocations))
 
@@ -121,13 +121,13 @@ def test_a_claim_that_the_pod_does_not_refer_to_fails() -> None:
 class Time:
     """A clock that lets something happen while someone sleeps."""
 
-    def __init__(self, deed: Callable[[], None]) -> None:
+    def __init__(self, action: Callable[[], None]) -> None:
         self.now = 0.0
-        self.deed = deed
+        self.action = action
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
-        self.deed()
+        self.action()
 
 
 def volume_job() -> BindJob:
@@ -151,8 +151,8 @@ def cluster(provisioner: str = "csi.x", **claim_spec: Any) -> FakeGateway:
     return gateway
 
 
-def step(gateway: FakeGateway, deed: Callable[[], None] = lambda: None) -> Volumes:
-    time = Time(deed)
+def step(gateway: FakeGateway, action: Callable[[], None] = lambda: None) -> Volumes:
+    time = Time(action)
     return Volumes(gateway, CONFIG["volumebinding"], clock=lambda: time.now, sleep=time.sleep)
 
 

@@ -25,14 +25,14 @@ def binder_on(gateway: Any) -> Harness:
     harness = Harness(gateway)
     cluster: FakeGateway = getattr(gateway, "cluster", gateway)
 
-    def allocate() -> None:
+    def annotate() -> None:
         for name in cluster.names(PODS, RESERVATIONS):
             meta = cluster.raw(PODS, name, RESERVATIONS)["metadata"]
             if DEVICE not in meta["annotations"]:
-                marks = {"metadata": {"annotations": {DEVICE: f"GPU-of-{meta['uid']}"}}}
-                FakeGateway.patch(cluster, PODS, name, marks, namespace=RESERVATIONS)
+                patch = {"metadata": {"annotations": {DEVICE: f"GPU-of-{meta['uid']}"}}}
+                FakeGateway.patch(cluster, PODS, name, patch, namespace=RESERVATIONS)
 
-    harness.while_waiting.append(allocate)
+    harness.while_waiting.append(annotate)
     return harness
 
 

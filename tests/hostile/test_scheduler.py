@@ -28,19 +28,19 @@ BASES = {
 
 @pytest.fixture
 def harness() -> Iterator[Harness]:
-    with open_harness() as made:
-        made.cluster(nodes=1)
-        made.seed(NODES, node("healthy", labels={"for": "healthy"}, taints=[TAINT]))
-        made.pending(
+    with open_harness() as opened:
+        opened.cluster(nodes=1)
+        opened.seed(NODES, node("healthy", labels={"for": "healthy"}, taints=[TAINT]))
+        opened.pending(
             "healthy",
             pod={"tolerations": [TAINT], "nodeSelector": {"for": "healthy"}},
         )
-        made.watch()
-        yield made
+        opened.watch()
+        yield opened
 
 
 @pytest.mark.parametrize("name", hostile_values())
-def test_a_cycle_binds_the_healthy_pod_beside_objects_with(harness: Harness, name: str) -> None:
+def test_a_cycle_binds_the_healthy_pod_beside_hostile_objects(harness: Harness, name: str) -> None:
     value = hostile_values()[name]
     for item in WATCHED:
         if item.resource in SETTINGS:
@@ -55,14 +55,14 @@ def test_a_cycle_binds_the_healthy_pod_beside_objects_with(harness: Harness, nam
 
 
 @pytest.mark.parametrize("name", hostile_values())
-def test_a_worker_stays_ready_with_settings_that_hold(harness: Harness, name: str) -> None:
+def test_a_worker_stays_ready_with_hostile_settings(harness: Harness, name: str) -> None:
     value = hostile_values()[name]
-    wanted = {SHARDS: "default", CONFIGS: "kai-config"}
+    name_of = {SHARDS: "default", CONFIGS: "kai-config"}
     for item in WATCHED:
         if item.resource not in SETTINGS:
             continue
         store = harness.worker.store.kind(item.resource)
         for bad in spoiled(item.as_type, value):
-            store.objects[wanted[item.resource]] = bad
+            store.objects[name_of[item.resource]] = bad
             assert harness.worker.is_ready()
-        del store.objects[wanted[item.resource]]
+        del store.objects[name_of[item.resource]]

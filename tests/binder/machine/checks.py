@@ -88,8 +88,8 @@ def groups(body: dict[str, Any]) -> list[str]:
 
 def _check_claims(cluster: DeviceCluster, live: list[dict[str, Any]]) -> None:
     claims = cluster.bodies(RESOURCE_CLAIMS)
-    given = Counter(device for claim in claims for device in _devices(claim))
-    twice = [device for device, count in given.items() if count > 1]
+    holders = Counter(device for claim in claims for device in _devices(claim))
+    twice = [device for device, count in holders.items() if count > 1]
     assert not twice, f"devices in several claims: {twice}"
     for body in live:
         if kind_of(body) in ("claim", "shared-claim", "extended"):

@@ -134,8 +134,8 @@ def _pod_body(name: str, kind: str) -> dict[str, Any]:
         prefix = f"{name}-abcdefg-shared-gpu"
         reference = {"configMapKeyRef": {"name": f"{prefix}-0", "key": "NVIDIA_VISIBLE_DEVICES"}}
         env = [{"name": "NVIDIA_VISIBLE_DEVICES", "valueFrom": reference}]
-        marks = {**_FRACTION_MARKS[kind], "runai/shared-gpu-configmap": prefix}
-        body = pod(name, group=name, annotations=marks)
+        annotations = {**_FRACTION_MARKS[kind], "runai/shared-gpu-configmap": prefix}
+        body = pod(name, group=name, annotations=annotations)
         body["spec"]["containers"][0]["env"] = env
         return body
     if kind in WHOLE:

@@ -56,8 +56,8 @@ class Kubelet:
             self._set_phase(body, "Failed")
             return
         self._set_phase(body, "Running")
-        marks = {"metadata": {"annotations": {RESERVED_DEVICE: devices[0]}}}
-        self.cluster.patch(PODS, body["metadata"]["name"], marks, namespace=RESERVATIONS)
+        patch = {"metadata": {"annotations": {RESERVED_DEVICE: devices[0]}}}
+        self.cluster.patch(PODS, body["metadata"]["name"], patch, namespace=RESERVATIONS)
 
     def _start(self, body: dict[str, Any]) -> None:
         kind = kind_of(body)

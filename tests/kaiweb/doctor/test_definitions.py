@@ -34,7 +34,7 @@ def cluster(items: list[dict[str, Any]]) -> FakeGateway:
     return gateway
 
 
-def test_our_own_definitions_are_no_finding() -> None:
+def test_our_own_definitions_cause_no_finding() -> None:
     assert lines(check_definitions, cluster(ours())) == []
 
 

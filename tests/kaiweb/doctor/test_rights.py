@@ -33,7 +33,7 @@ def test_rights_follow_the_bindings_to_the_accounts() -> None:
     assert Right("", "secrets", "create", "gpu") in rights["web"]
 
 
-def test_accounts_with_all_rights_are_no_finding() -> None:
+def test_accounts_with_all_rights_cause_no_finding() -> None:
     gateway = installed()
     assert lines(check_rights, gateway) == []
     users = {user for user, _ in gateway.asked}

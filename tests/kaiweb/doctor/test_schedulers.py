@@ -89,7 +89,7 @@ def test_a_lease_of_kai_is_held_or_left_over(name: str, seconds_ago: float, seve
     assert str(finding.severity) == severity
 
 
-def test_our_own_leases_are_no_finding() -> None:
+def test_our_own_leases_cause_no_finding() -> None:
     ours = lease("kaiweb-fence-default", seconds_ago=3)
     assert lines(check_leases, cluster(LEASES, ours)) == []
 

@@ -272,11 +272,11 @@ def test_a_missing_config_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_slow_cluster_is_reported_and_asked_only_once(clock: Clock) -> None:
-    asked: list[int] = []
+    calls: list[int] = []
     go_on = threading.Event()
 
     def slow() -> str:
-        asked.append(1)
+        calls.append(1)
         go_on.wait(10)
         return "gone"
 
@@ -287,7 +287,7 @@ def test_a_slow_cluster_is_reported_and_asked_only_once(clock: Clock) -> None:
     go_on.set()
     check.wait_s = 10
     assert check() == "gone"
-    assert len(asked) <= 2
+    assert len(calls) <= 2
 
 
 def test_readiness_reports_the_faults_the_watchdog_found(home: Path) -> None:

@@ -125,8 +125,8 @@ async def test_impersonation_needs_the_right(cluster: InProcess, jane: str) -> N
 
 async def test_service_account_token(cluster: InProcess) -> None:
     accounts = "/api/v1/namespaces/default/serviceaccounts"
-    made = (await cluster.post(f"{accounts}/default/token", {"spec": {}})).ok(201)
-    token = made["status"]["token"]
+    created = (await cluster.post(f"{accounts}/default/token", {"spec": {}})).ok(201)
+    token = created["status"]["token"]
     review = "/apis/authentication.k8s.io/v1/tokenreviews"
     status = (await cluster.post(review, {"spec": {"token": token}})).ok(201)["status"]
     assert status["user"]["username"] == "system:serviceaccount:default:default"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandbox.apiserver.patch.apply import shown_path
@@ -54,9 +54,9 @@ def deployment(*containers: dict[str, Any]) -> dict[str, Any]:
 
 async def test_apply_creates_and_then_changes_nothing(cluster: InProcess) -> None:
     first = (await apply_data(cluster, "m1", x="1")).ok(201)
-    again = (await apply_data(cluster, "m1", x="1")).ok()
-    assert again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-    assert owners(again) == {"m1": ["x"]}
+    second = (await apply_data(cluster, "m1", x="1")).ok()
+    assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert owners(second) == {"m1": ["x"]}
 
 
 async def test_equal_values_are_shared_and_survive_one_owner(cluster: InProcess) -> None:
@@ -117,8 +117,8 @@ async def test_plain_patch_takes_fields_without_asking(cluster: InProcess) -> No
 
 async def test_fields_from_before_the_first_apply_have_an_owner(cluster: InProcess) -> None:
     body = {"metadata": {"name": "a"}, "data": {"x": "1"}}
-    made = (await cluster.post(MAPS, body)).ok(201)
-    assert "managedFields" not in made["metadata"]
+    created = (await cluster.post(MAPS, body)).ok(201)
+    assert "managedFields" not in created["metadata"]
     answer = await apply_data(cluster, "m1", x="2")
     answer.refused(
         409, 'Apply failed with 1 conflict: conflict with "before-first-apply" using v1: .data.x'
@@ -152,16 +152,16 @@ async def test_keyed_lists_merge_and_lose_only_own_items(cluster: InProcess) -> 
     final = (
         await cluster.patch(url + "m1", deployment({"name": "main", "image": "m"}), APPLY)
     ).ok()
-    found = {c["name"]: c.get("ports") for c in final["spec"]["template"]["spec"]["containers"]}
-    assert found == {"main": None, "side": None}
+    ports_of = {c["name"]: c.get("ports") for c in final["spec"]["template"]["spec"]["containers"]}
+    assert ports_of == {"main": None, "side": None}
 
 
 async def test_a_port_without_protocol_is_tcp(cluster: InProcess) -> None:
     container = {"name": "main", "image": "m", "ports": [{"containerPort": 80}]}
-    made = (
+    created = (
         await cluster.patch(f"{DEPLOYMENTS}/d?fieldManager=m1", deployment(container), APPLY)
     ).ok(201)
-    fields = made["metadata"]["managedFields"][0]["fieldsV1"]
+    fields = created["metadata"]["managedFields"][0]["fieldsV1"]
     main = fields["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"main"}']
     assert list(main["f:ports"]) == ['k:{"containerPort":80,"protocol":"TCP"}']
 
@@ -225,6 +225,7 @@ def test_path_is_shown_as_people_write_it() -> None:
 SEGMENTS = st.sampled_from(["f:a", "f:b", 'k:{"name":"x"}', 'v:"y"'])
 
 
+@settings(deadline=None)
 @given(st.sets(st.lists(SEGMENTS, min_size=1, max_size=4).map(tuple), min_size=1))
 def test_fields_survive_their_written_form(fields: set[tuple[str, ...]]) -> None:
     assert from_fields_v1(to_fields_v1(fields)) == fields

@@ -47,12 +47,12 @@ async def test_new_kind_is_established_and_discovered(cluster: InProcess) -> Non
 async def test_object_is_pruned_defaulted_and_counted(cluster: InProcess) -> None:
     await serve(cluster)
     answer = await cluster.post(WIDGETS, widget("a", size=1, shape="round"))
-    made = answer.ok(201)
-    assert made["spec"] == {"size": 1, "colour": "red"}
+    created = answer.ok(201)
+    assert created["spec"] == {"size": 1, "colour": "red"}
     assert answer.headers["warning"] == '299 - "unknown field \\"spec.shape\\""'
     changed = (await cluster.patch(f"{WIDGETS}/a", {"spec": {"size": 2}})).ok()
     labelled = (await cluster.patch(f"{WIDGETS}/a", {"metadata": {"labels": {"a": "b"}}})).ok()
-    assert [o["metadata"]["generation"] for o in (made, changed, labelled)] == [1, 2, 2]
+    assert [o["metadata"]["generation"] for o in (created, changed, labelled)] == [1, 2, 2]
 
 
 async def test_strict_validation_refuses_unknown_fields(cluster: InProcess) -> None:
@@ -99,15 +99,15 @@ async def test_the_status_endpoint_writes_the_status_only(cluster: InProcess) ->
 
 async def test_replacing_needs_a_version(cluster: InProcess) -> None:
     await serve(cluster)
-    made = (await cluster.post(WIDGETS, widget("a", size=1))).ok(201)
+    created = (await cluster.post(WIDGETS, widget("a", size=1))).ok(201)
     (await cluster.call("PUT", f"{WIDGETS}/a", widget("a", size=2))).refused(
         422,
         'widgets.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be '
         "specified for an update",
     )
-    made["spec"]["size"] = 3
-    (await cluster.call("PUT", f"{WIDGETS}/a", made)).ok()
-    answer = await cluster.call("PUT", f"{WIDGETS}/a", made)
+    created["spec"]["size"] = 3
+    (await cluster.call("PUT", f"{WIDGETS}/a", created)).ok()
+    answer = await cluster.call("PUT", f"{WIDGETS}/a", created)
     assert (answer.code, answer.body["reason"]) == (409, "Conflict")
 
 
@@ -130,8 +130,8 @@ async def test_printer_columns_and_scale(cluster: InProcess) -> None:
     table = (await cluster.get(WIDGETS, accept="application/json;as=Table;v=v1;g=meta.k8s.io")).ok()
     assert [c["name"] for c in table["columnDefinitions"]] == ["Name", "Size", "Ready"]
     assert table["rows"][0]["cells"] == ["a", 4, "True"]
-    found = (await cluster.get(f"{WIDGETS}/a/scale")).ok()
-    assert (found["spec"], found["status"]) == ({"replicas": 4}, {"replicas": 2})
+    scale = (await cluster.get(f"{WIDGETS}/a/scale")).ok()
+    assert (scale["spec"], scale["status"]) == ({"replicas": 4}, {"replicas": 2})
     await cluster.patch(f"{WIDGETS}/a/scale", {"spec": {"replicas": 7}})
     assert (await cluster.get(f"{WIDGETS}/a")).ok()["spec"]["size"] == 7
 

@@ -16,9 +16,9 @@ def names(listing: dict[str, Any]) -> list[str]:
 
 
 async def test_stale_write_is_a_conflict(cluster: InProcess) -> None:
-    made = (await cluster.post(MAPS, configmap("a", k="1"))).ok(201)
+    created = (await cluster.post(MAPS, configmap("a", k="1"))).ok(201)
     await cluster.patch(f"{MAPS}/a", {"data": {"k": "2"}})
-    (await cluster.call("PUT", f"{MAPS}/a", made)).refused(
+    (await cluster.call("PUT", f"{MAPS}/a", created)).refused(
         409,
         'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply '
         "your changes to the latest version and try again",
@@ -26,22 +26,24 @@ async def test_stale_write_is_a_conflict(cluster: InProcess) -> None:
 
 
 async def test_writing_the_same_again_keeps_the_version(cluster: InProcess) -> None:
-    made = (await cluster.post(MAPS, configmap("a", k="1"))).ok(201)
-    again = (await cluster.patch(f"{MAPS}/a", {"data": {"k": "1"}})).ok()
-    assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    created = (await cluster.post(MAPS, configmap("a", k="1"))).ok(201)
+    patched = (await cluster.patch(f"{MAPS}/a", {"data": {"k": "1"}})).ok()
+    assert patched["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
 
 
 async def test_generated_names(cluster: InProcess) -> None:
     body = {"metadata": {"generateName": "run-"}}
-    made = [(await cluster.post(MAPS, dict(body))).ok(201)["metadata"]["name"] for _ in range(3)]
-    assert len(set(made)) == 3
-    assert all(name.startswith("run-") and len(name) == 9 for name in made)
+    generated = [
+        (await cluster.post(MAPS, dict(body))).ok(201)["metadata"]["name"] for _ in range(3)
+    ]
+    assert len(set(generated)) == 3
+    assert all(name.startswith("run-") and len(name) == 9 for name in generated)
 
 
 async def test_dry_run_stores_nothing(cluster: InProcess) -> None:
     version = cluster.store.version
-    made = (await cluster.post(f"{MAPS}?dryRun=All", configmap("a"))).ok(201)
-    assert "resourceVersion" not in made["metadata"]
+    answered = (await cluster.post(f"{MAPS}?dryRun=All", configmap("a"))).ok(201)
+    assert "resourceVersion" not in answered["metadata"]
     assert cluster.store.version == version
     assert (await cluster.get(f"{MAPS}/a")).code == 404
 
@@ -188,8 +190,8 @@ async def test_body_that_is_no_object_is_refused(cluster: InProcess) -> None:
 
 async def test_yaml_bodies_are_read(cluster: InProcess) -> None:
     text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: y}\ndata: {k: v}\n"
-    made = (await cluster.post(MAPS, text, media="application/yaml")).ok(201)
-    assert made["data"] == {"k": "v"}
+    created = (await cluster.post(MAPS, text, media="application/yaml")).ok(201)
+    assert created["data"] == {"k": "v"}
 
 
 async def test_wrong_kind_in_the_body(cluster: InProcess) -> None:
@@ -205,8 +207,8 @@ async def test_node_status_by_strategic_patch(cluster: InProcess) -> None:
             "conditions": [{"type": "Ready", "status": "False"}],
         },
     }
-    made = (await cluster.post("/api/v1/nodes", node)).ok(201)
-    assert made["status"]["capacity"] == {"nvidia.com/gpu": "8"}
+    created = (await cluster.post("/api/v1/nodes", node)).ok(201)
+    assert created["status"]["capacity"] == {"nvidia.com/gpu": "8"}
     patch = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     changed = (await cluster.patch("/api/v1/nodes/n1/status", patch, STRATEGIC)).ok()
     assert changed["status"]["conditions"] == [{"type": "Ready", "status": "True"}]

@@ -41,18 +41,18 @@ async def test_restart_brings_objects_versions_and_custom_kinds_back(tmp_path: P
     await first.delete(f"{MAPS}/gone")
     (await first.post(CRDS, widget_definition({"type": "object"}))).ok(201)
     (await first.post(WIDGETS, widget("w"))).ok(201)
-    kept = (await first.get(f"{MAPS}/kept")).ok()
+    before = (await first.get(f"{MAPS}/kept")).ok()
     version = first.store.version
     stop(first)
 
     second = start(tmp_path)
-    assert (await second.get(f"{MAPS}/kept")).ok() == kept
+    assert (await second.get(f"{MAPS}/kept")).ok() == before
     assert (await second.get(f"{MAPS}/gone")).code == 404
     assert (await second.get(f"{WIDGETS}/w")).ok()["kind"] == "Widget"
     assert second.store.version == version
     assert second.token == first.token
-    made = (await second.post(MAPS, configmap("new"))).ok(201)
-    assert int(made["metadata"]["resourceVersion"]) == version + 1
+    created = (await second.post(MAPS, configmap("new"))).ok(201)
+    assert int(created["metadata"]["resourceVersion"]) == version + 1
     stop(second)
 
 

@@ -23,13 +23,13 @@ async def test_defaults_and_quality_of_service(cluster: InProcess) -> None:
         "image": "i",
         "resources": {"limits": {"cpu": "1000m", "memory": "1Gi"}},
     }
-    made = (await cluster.post(PODS, pod("a", containers=[container]))).ok(201)
-    assert made["status"] == {"phase": "Pending", "qosClass": "Guaranteed"}
-    spec = made["spec"]
+    created = (await cluster.post(PODS, pod("a", containers=[container]))).ok(201)
+    assert created["status"] == {"phase": "Pending", "qosClass": "Guaranteed"}
+    spec = created["spec"]
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
     assert (spec["restartPolicy"], spec["schedulerName"]) == ("Always", "default-scheduler")
     assert (spec["priority"], spec["terminationGracePeriodSeconds"]) == (0, 30)
-    assert made["metadata"]["generation"] == 1
+    assert created["metadata"]["generation"] == 1
 
 
 async def test_templates_do_not_request_their_limits(cluster: InProcess) -> None:
@@ -37,9 +37,9 @@ async def test_templates_do_not_request_their_limits(cluster: InProcess) -> None
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     path = "/apis/apps/v1/namespaces/default/deployments"
-    made = (await cluster.post(path, {"metadata": {"name": "d"}, "spec": spec})).ok(201)
-    found = made["spec"]["template"]["spec"]["containers"][0]["resources"]
-    assert found == {"limits": {"nvidia.com/gpu": "1"}}
+    created = (await cluster.post(path, {"metadata": {"name": "d"}, "spec": spec})).ok(201)
+    resources = created["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert resources == {"limits": {"nvidia.com/gpu": "1"}}
 
 
 async def test_priority_comes_from_the_class(cluster: InProcess) -> None:
@@ -93,8 +93,8 @@ async def test_bound_pod_is_deleted_gracefully(cluster: InProcess) -> None:
     await bind(cluster, "a")
     leaving = (await cluster.delete(f"{PODS}/a")).ok()
     assert leaving["metadata"]["deletionGracePeriodSeconds"] == 30
-    again = (await cluster.delete(f"{PODS}/a")).ok()
-    assert again["metadata"]["resourceVersion"] == leaving["metadata"]["resourceVersion"]
+    repeated = (await cluster.delete(f"{PODS}/a")).ok()
+    assert repeated["metadata"]["resourceVersion"] == leaving["metadata"]["resourceVersion"]
     (await cluster.delete(f"{PODS}/a", {"gracePeriodSeconds": 0})).ok()
     assert (await cluster.get(f"{PODS}/a")).code == 404
 

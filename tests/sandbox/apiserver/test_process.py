@@ -45,15 +45,15 @@ async def post(client: aiohttp.ClientSession, path: str, body: Any) -> Any:
 async def test_objects_survive_a_kill(tmp_path: Path) -> None:
     with sandbox_server(tmp_path, persistent=True) as server:
         async with session(server) as client:
-            made = await post(client, MAPS, configmap("a", k="v"))
+            created = await post(client, MAPS, configmap("a", k="v"))
         await asyncio.sleep(0.5)  # ten write-behind intervals
         os.kill(server.pid, signal.SIGKILL)
     with sandbox_server(tmp_path, persistent=True) as server:
         async with session(server) as client:
             async with client.get(f"{MAPS}/a") as reply:
-                assert await reply.json() == made
+                assert await reply.json() == created
             later = await post(client, MAPS, configmap("b"))
-    version = int(made["metadata"]["resourceVersion"])
+    version = int(created["metadata"]["resourceVersion"])
     assert int(later["metadata"]["resourceVersion"]) > version + 1000
 
 

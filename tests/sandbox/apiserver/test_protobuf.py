@@ -128,5 +128,7 @@ async def test_protobuf_body_end_to_end(cluster: InProcess) -> None:
         "v1", "ConfigMap", _field(1, _text(1, "p")) + _field(2, _text(1, "k") + _text(2, "v"))
     )
     assert is_protobuf(MEDIA, data)
-    made = (await cluster.post("/api/v1/namespaces/default/configmaps", data, media=MEDIA)).ok(201)
-    assert made["data"] == {"k": "v"}
+    created = (await cluster.post("/api/v1/namespaces/default/configmaps", data, media=MEDIA)).ok(
+        201
+    )
+    assert created["data"] == {"k": "v"}

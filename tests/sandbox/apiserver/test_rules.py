@@ -161,19 +161,19 @@ def test_what_an_expression_reads_decides_anew_when_it_changes(
 
 
 def test_what_an_expression_does_not_read_costs_no_evaluation(monkeypatch) -> None:
-    rules, asked = Rules(), 0
+    rules, evaluations = Rules(), 0
     evaluate = rules.evaluate
 
     def counted(text: str, variables: dict[str, Any]) -> Any:
-        nonlocal asked
-        asked += 1
+        nonlocal evaluations
+        evaluations += 1
         return evaluate(text, variables)
 
     monkeypatch.setattr(rules, "evaluate", counted)
     for number in range(5):
         other = {**OBJECT, "status": {"number": number}}
         assert rules.decide("object.spec.a == 1", {"object": other})
-    assert asked == 1
+    assert evaluations == 1
 
 
 def test_an_error_is_an_error_each_time(rules: Rules) -> None:
@@ -183,7 +183,7 @@ def test_an_error_is_an_error_each_time(rules: Rules) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "are_equal"),
+    ("new", "old", "are_equal"),
     [
         (8, 12.5, False),
         (8, 8.0, True),
@@ -197,9 +197,9 @@ def test_an_error_is_an_error_each_time(rules: Rules) -> None:
     ],
 )
 def test_values_of_any_two_types_can_be_compared(
-    rules: Rules, one: Any, other: Any, are_equal: bool
+    rules: Rules, new: Any, old: Any, are_equal: bool
 ) -> None:
-    values = {"object": {"spec": {"x": one}}, "oldObject": {"spec": {"x": other}}}
+    values = {"object": {"spec": {"x": new}}, "oldObject": {"spec": {"x": old}}}
     assert rules.decide("object.spec == oldObject.spec", values) is are_equal
     assert rules.decide("object.spec != oldObject.spec", values) is not are_equal
 

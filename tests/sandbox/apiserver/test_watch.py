@@ -15,11 +15,11 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 async def take(events: asyncio.Queue[dict[str, Any]], count: int) -> list[tuple[str, str]]:
     """Return type and name of the next events."""
-    found = []
+    changes = []
     for _ in range(count):
         event = await asyncio.wait_for(events.get(), 2)
-        found.append((event["type"], event["object"]["metadata"].get("name", "")))
-    return found
+        changes.append((event["type"], event["object"]["metadata"].get("name", "")))
+    return changes
 
 
 async def test_watch_resumes_after_a_version(cluster: InProcess) -> None:

@@ -90,8 +90,8 @@ async def test_what_a_webhook_adds_is_defaulted_at_once(cluster: InProcess, hook
     operation = {"op": "add", "path": "/spec/volumes", "value": [volume]}
     hooks.answer = lambda request: {"allowed": True, "patch": json_patch(operation)}
     pods = "/api/v1/namespaces/default/pods"
-    made = (await cluster.post(pods, pod("a"))).ok(201)
-    assert made["spec"]["volumes"][0]["configMap"]["defaultMode"] == 420
+    created = (await cluster.post(pods, pod("a"))).ok(201)
+    assert created["spec"]["volumes"][0]["configMap"]["defaultMode"] == 420
     (await cluster.patch(f"{pods}/a", {"metadata": {"annotations": {"a": "b"}}})).ok()
 
 

@@ -134,7 +134,7 @@ def test_claims_on_volumes_that_no_node_cures(
 
 
 @pytest.mark.parametrize(
-    ("requests", "asked", "answer"),
+    ("requests", "required", "answer"),
     [
         (
             {"nvidia.com/gpu": "9", "cpu": "1500m", "memory": "2G"},
@@ -175,12 +175,12 @@ def test_claims_on_volumes_that_no_node_cures(
     ],
 )  # fmt: skip
 def test_more_than_any_node_has(
-    harness: Harness, requests: dict[str, str], asked: str, answer: str
+    harness: Harness, requests: dict[str, str], required: str, answer: str
 ) -> None:
     has = {"cpu": "32", "memory": "128.5G", "pods": "110", "nvidia.com/gpu": "8"}
     has |= {NIC: "4", "ephemeral-storage": "100G"}
     queues(harness).seed(NODES, node("n0", allocatable=has))
-    asked_for = f"The pod ns/p requires {asked}. {answer}"
+    asked_for = f"The pod ns/p requires {required}. {answer}"
     assert (
         message_of_pod(wants(harness, requests)) == f"{NOT_MET}MaxNodePoolResources: {asked_for}.\n"
     )

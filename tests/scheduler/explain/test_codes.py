@@ -154,14 +154,14 @@ def test_who_is_ready_only_in_part_has_no_standing(harness: Harness) -> None:
 def test_events_carry_the_code(harness: Harness) -> None:
     running(harness.cluster(), "tenant")
     harness.pending("next").cycle()
-    found = {
+    codes = {
         (event["involvedObject"]["kind"], event["metadata"]["annotations"].get(REASON_CODE))
         for key in list(harness.gateway.objects)
         if key[0] == EVENTS
         for event in [harness.gateway.raw(EVENTS, key[2], key[1])]
         if event["reason"] == "Unschedulable"
     }
-    assert found == {("Pod", "DeviceShortage"), ("PodGroup", "DeviceShortage")}
+    assert codes == {("Pod", "DeviceShortage"), ("PodGroup", "DeviceShortage")}
 
 
 def test_config_maps_that_exist_are_no_reason(harness: Harness) -> None:

@@ -35,14 +35,14 @@ def harness() -> Iterator[Harness]:
 
 def evict_events(harness: Harness, of: str) -> list[tuple[str, dict[str, str]]]:
     """Return (message, annotations) of the Evict events of a pod group."""
-    found = [
+    events = [
         harness.gateway.raw(EVENTS, k[2], k[1])
         for k in list(harness.gateway.objects)
         if k[0] == EVENTS
     ]
     return sorted(
         (event["message"], event["metadata"].get("annotations", {}))
-        for event in found
+        for event in events
         if event["involvedObject"]["name"] == of
         and (event["type"], event["reason"]) == ("Normal", "Evict")
     )
@@ -152,14 +152,15 @@ def test_preemption(harness: Harness) -> None:
     _preempting(harness)
     before = _counted("preempt")
     harness.cycle()
-    marks = {
+    annotations = {
         "num-evicted-pods": "2",
         "evictor-action-type": "preempt",
         "evictor-pod-group-name": "pg",
         "evictor-pod-group-namespace": "ns",
     }
     assert evict_events(harness, "low") == [
-        (f"Pod ns/low-{n} was preempted by higher priority workload ns/pg", marks) for n in range(2)
+        (f"Pod ns/low-{n} was preempted by higher priority workload ns/pg", annotations)
+        for n in range(2)
     ]
     assert gone(harness, "low-0", "low-1") == [True, True]
     text = "Pod ns/p was pipelined to node n0"
@@ -175,12 +176,13 @@ def _counted(action: str) -> float:
 
 def _reclaiming(harness: Harness) -> None:
     free = {"cpu": FREE, "memory": FREE}
-    one = {"gpu": {"quota": 1, "limit": -1, "overQuotaWeight": 1}, **free}
+    resources = {"gpu": {"quota": 1, "limit": -1, "overQuotaWeight": 1}, **free}
     harness.seed(QUEUES, queue("top", resources={**free, "gpu": FREE}))
     harness.seed(
-        QUEUES, queue("left", parentQueue="top", displayName="Left", priority=90, resources=one)
+        QUEUES,
+        queue("left", parentQueue="top", displayName="Left", priority=90, resources=resources),
     )
-    harness.seed(QUEUES, queue("right", parentQueue="top", resources=one))
+    harness.seed(QUEUES, queue("right", parentQueue="top", resources=resources))
     harness.seed(NODES, node("n0", gpus=2))
     for index in range(2):
         harness.seed(PODGROUPS, group(f"l{index}", queue="left"))
@@ -192,7 +194,7 @@ def _reclaiming(harness: Harness) -> None:
 def test_a_reclaim_event_names_both_queues(harness: Harness) -> None:
     _reclaiming(harness)
     harness.cycle()
-    ((message, marks),) = evict_events(harness, "l0") + evict_events(harness, "l1")
+    ((message, annotations),) = evict_events(harness, "l0") + evict_events(harness, "l1")
     victim = "l0-0" if gone(harness, "l0-0") == [True] else "l1-0"
     assert message == (
         f"Pod ns/{victim} was preempted by workload ns/pg.\n"
@@ -203,7 +205,7 @@ def test_a_reclaim_event_names_both_queues(harness: Harness) -> None:
         "(cores), memory: Unlimited (GB)>, fair-share of <GPU: 1, CPU: 0 (cores), memory: 2 (GB)> and "
         "queue priority of <100>."
     )
-    assert marks == {
+    assert annotations == {
         "num-evicted-pods": "1",
         "evictor-action-type": "reclaim",
         "evictor-pod-group-name": "pg",
@@ -217,13 +219,13 @@ def test_consolidation(harness: Harness) -> None:
     harness.seed(PODS, sits("a-0", ONE_GPU, group="a"))
     harness.seed(PODS, pod("b-0", group="b", node="n1", phase="Running", requests=ONE_GPU))
     wants(harness, {"nvidia.com/gpu": "2"}).cycle()
-    ((message, marks),) = evict_events(harness, "a") + evict_events(harness, "b")
+    ((message, annotations),) = evict_events(harness, "a") + evict_events(harness, "b")
     victim = "a-0" if gone(harness, "a-0") == [True] else "b-0"
     assert message == (
         f"Pod ns/{victim} was preempted and rescheduled due to bin packing (resource consolidation) "
         "procedure"
     )
-    assert marks == {
+    assert annotations == {
         "num-evicted-pods": "1",
         "evictor-action-type": "consolidation",
         "evictor-pod-group-name": "pg",
@@ -239,17 +241,17 @@ def test_a_stale_gang(harness: Harness) -> None:
     harness.seed(PODGROUPS, group("gang", minMember=3, annotations=LONG_AGO))
     harness.seed(PODS, *(sits(f"g{n}", ONE_GPU, group="gang") for n in range(2)))
     harness.cycle()
-    marks = {"num-evicted-pods": "2", "evictor-action-type": "stalegangeviction"}
+    annotations = {"num-evicted-pods": "2", "evictor-action-type": "stalegangeviction"}
     assert evict_events(harness, "gang") == [
         (
             "Workload doesn't meet the minimum required number of pods (3), evicting remaining pod: "
             f"ns/g{n}",
-            marks,
+            annotations,
         )
         for n in range(2)
     ]
     assert gone(harness, "g0", "g1") == [True, True]
-    other_events = [one for one in harness.events("gang") if one[1] != "Evict"]
+    other_events = [event for event in harness.events("gang") if event[1] != "Evict"]
     assert other_events == [
         ("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")
     ]
@@ -261,8 +263,8 @@ def test_a_gang_that_has_just_become_stale_is_told_so(harness: Harness) -> None:
     harness.cycle()
     text = "Job is stale. 2 pods are active, minMember is 3"
     assert harness.events("gang") == [("Normal", "StaleJob", text)]
-    marks = harness.gateway.raw(PODGROUPS, "gang", "ns")["metadata"]["annotations"]
-    assert marks["kai.scheduler/stale-podgroup-timestamp"] == "2026-01-01T00:00:00Z"
+    annotations = harness.gateway.raw(PODGROUPS, "gang", "ns")["metadata"]["annotations"]
+    assert annotations["kai.scheduler/stale-podgroup-timestamp"] == "2026-01-01T00:00:00Z"
 
 
 def _with_subgroups(harness: Harness, **more: Any) -> None:
@@ -293,11 +295,11 @@ def test_what_is_left_of_a_gang_with_subgroups_goes_and_strays_with_it(harness: 
     _with_subgroups(harness, annotations=LONG_AGO)
     harness.cycle()
     lacking = "Workload doesn't meet the minimum required number of pods"
-    marks = {"num-evicted-pods": "3", "evictor-action-type": "stalegangeviction"}
+    annotations = {"num-evicted-pods": "3", "evictor-action-type": "stalegangeviction"}
     assert evict_events(harness, "gang") == [
-        (f"{lacking} (2) in sub-group work, evicting remaining pod: ns/l", marks),
-        (f"{lacking} (2) in sub-group work, evicting remaining pod: ns/w", marks),
-        (f"{lacking} in sub-group gone, evicting remaining pod: ns/x", marks),
+        (f"{lacking} (2) in sub-group work, evicting remaining pod: ns/l", annotations),
+        (f"{lacking} (2) in sub-group work, evicting remaining pod: ns/w", annotations),
+        (f"{lacking} in sub-group gone, evicting remaining pod: ns/x", annotations),
     ]
     assert gone(harness, "l", "w", "x") == [True, True, True]
 

@@ -218,12 +218,12 @@ def test_a_gang_with_subgroups(harness: Harness) -> None:
         f"{LACKS_GPUS}"
     )
     assert message_of_group(harness) == f"PodSchedulingErrors: {text}."
-    with open_harness() as again:
-        args(queues(again), detailed_fit_errors="true").seed(NODES, node("n0", gpus=2))
-        again.seed(PODGROUPS, group("pg", subGroups=subgroups))
+    with open_harness() as detailed:
+        args(queues(detailed), detailed_fit_errors="true").seed(NODES, node("n0", gpus=2))
+        detailed.seed(PODGROUPS, group("pg", subGroups=subgroups))
         for name, sub in (("l", "lead"), ("w0", "work"), ("w1", "work")):
-            again.seed(PODS, pod(name, group="pg", requests=ONE_GPU, labels={SUBGROUP: sub}))
-        assert message_of_group(again).startswith(
+            detailed.seed(PODS, pod(name, group="pg", requests=ONE_GPU, labels={SUBGROUP: sub}))
+        assert message_of_group(detailed).startswith(
             "\nPodSchedulingErrors.\nsubgroup work: Resources were found for 2 pods from all "
             "sub-groups while sub-group work requires 2 pods for gang scheduling. Additional pods "
             "cannot be scheduled in this sub-group due to: "
@@ -257,10 +257,12 @@ def test_an_unchanged_condition_moves_to_the_end(harness: Harness) -> None:
     taken(queues(harness), ONE_GPU).seed(NODES, node("n0", gpus=1))
     harness.seed(PODGROUPS, group("pg", status={"schedulingConditions": old}))
     harness.seed(PODS, pod("p", group="pg", requests=ONE_GPU)).cycle()
-    found = [(c["nodePool"], c["transitionID"]) for c in harness.group_conditions("pg")]
-    assert found == [("a100", "4"), ("default", "6")]
+    transitions = [(c["nodePool"], c["transitionID"]) for c in harness.group_conditions("pg")]
+    assert transitions == [("a100", "4"), ("default", "6")]
     harness.cycle(seconds=1)
-    assert [(c["nodePool"], c["transitionID"]) for c in harness.group_conditions("pg")] == found
+    assert [
+        (c["nodePool"], c["transitionID"]) for c in harness.group_conditions("pg")
+    ] == transitions
 
 
 def test_a_condition_that_differs_only_in_its_reasons_is_not_rewritten(harness: Harness) -> None:

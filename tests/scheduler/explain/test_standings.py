@@ -33,7 +33,7 @@ def test_places_follow_the_order_of_turns(harness: Harness) -> None:
     full(harness).pending("late").pending("urgent", priorityClassName="high").pending("later")
     harness.seed(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 90})
     cycle_standings = harness.cycle().standings
-    assert {key: one.position for key, one in cycle_standings.items()} == {
+    assert {key: standing.position for key, standing in cycle_standings.items()} == {
         "ns/urgent": 1,
         "ns/late": 2,
         "ns/later": 3,
@@ -53,4 +53,4 @@ def test_only_the_first_thousand_positions_are_recorded(
 ) -> None:
     monkeypatch.setattr("scheduler.explain.standings.MAX_POSITIONS", 2)
     full(harness).pending("a").pending("b").pending("c")
-    assert [one.position for one in harness.cycle().standings.values()] == [1, 2, None]
+    assert [standing.position for standing in harness.cycle().standings.values()] == [1, 2, None]

@@ -45,7 +45,7 @@ def placed(
     constraint = {"topology": name, "requiredTopologyLevel": level}
     harness.seed(PODGROUPS, group("pg", minMember=len(requests), topologyConstraint=constraint))
     return harness.seed(
-        PODS, *(pod(f"p{n}", group="pg", requests=one) for n, one in enumerate(requests))
+        PODS, *(pod(f"p{n}", group="pg", requests=request) for n, request in enumerate(requests))
     )
 
 

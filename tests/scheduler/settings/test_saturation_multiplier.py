@@ -37,10 +37,10 @@ def test_the_other_side_must_stay_so_much_fuller(multiplier, victims) -> None:
     built.pending("asks", queue="d1-asks")
     plugins = tuple(
         plugin_config("proportion", {"reclaimerUtilizationMultiplier": multiplier, "kValue": "1"})
-        if one.name == "proportion"
-        else one
-        for one in DEFAULT_PLUGINS
+        if plugin.name == "proportion"
+        else plugin
+        for plugin in DEFAULT_PLUGINS
     )
     result = built.cycle(ActionName.RECLAIM, config=SchedulerConfig(plugins=plugins))
-    evicted = [one.task.name for one in result.decisions if isinstance(one, Evict)]
+    evicted = [decision.task.name for decision in result.decisions if isinstance(decision, Evict)]
     assert evicted == victims

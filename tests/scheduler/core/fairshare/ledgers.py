@@ -43,7 +43,9 @@ def ledger(*rows: dict[str, Any], total: float = 100.0) -> QueueLedger:
         limits=triples("limit", UNLIMITED, bound),
         fair_shares=triples("share", UNLIMITED, bound),
         requests=triples("request", 0, gpus),
-        allocated=[list(one) for one in triples("held", 0, gpus)],
-        allocated_non_preemptible=[list(one) for one in triples("non_preemptible", 0, gpus)],
+        allocated=[list(amounts) for amounts in triples("held", 0, gpus)],
+        allocated_non_preemptible=[
+            list(amounts) for amounts in triples("non_preemptible", 0, gpus)
+        ],
         totals=(1000.0, 1000.0, total),
     )

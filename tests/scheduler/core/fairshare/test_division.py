@@ -155,12 +155,12 @@ def test_all_pools_at_once_give_what_a_plain_loop_gives(pools, k_value) -> None:
     st.integers(0, 40), st.lists(plain_queues, min_size=1, max_size=8), st.sampled_from([0.0, 1.0])
 )
 def test_shares_are_consistent(total, queues, k_value) -> None:
-    got = shares(float(total), aged(*queues), k_value)
+    result = shares(float(total), aged(*queues), k_value)
     quotas = [min(total if q.quota == inf else q.quota, q.requestable) for q in queues]
-    for share, queue, quota in zip(got, queues, quotas, strict=True):
+    for share, queue, quota in zip(result, queues, quotas, strict=True):
         assert share >= quota - 1e-9
         assert share < queue.requestable + 1 or share == pytest.approx(quota)
-    assert sum(got) <= max(total, sum(quotas)) + 1e-6
+    assert sum(result) <= max(total, sum(quotas)) + 1e-6
 
 
 @st.composite
@@ -175,19 +175,19 @@ def trees(draw):
 @given(st.integers(0, 40), trees(), st.sampled_from([0.0, 1.0]))
 def test_each_level_divides_what_its_parent_got(total, tree, k_value) -> None:
     queues, parents = tree
-    got = divide_tree(np.array([float(total)]), np.array(parents), demand(queues), k_value)[0]
+    result = divide_tree(np.array([float(total)]), np.array(parents), demand(queues), k_value)[0]
     for above in range(-1, len(queues)):
         children = [index for index, parent in enumerate(parents) if parent == above]
         if not children:
             continue
-        pool = float(total) if above < 0 else float(got[above])
+        pool = float(total) if above < 0 else float(result[above])
         mine = [queues[index] for index in children]
         divide_plainly(pool, mine, k_value)
-        assert got[children] == pytest.approx([queue.share for queue in mine], abs=1e-6)
+        assert result[children] == pytest.approx([queue.share for queue in mine], abs=1e-6)
         promised = sum(
             min(pool if queue.quota == inf else queue.quota, queue.requestable) for queue in mine
         )
-        assert sum(got[children]) <= max(pool, promised) + 1e-6
+        assert sum(result[children]) <= max(pool, promised) + 1e-6
 
 
 def bench_demand(workload: dict) -> tuple[DivisionInput, np.ndarray]:
