@@ -1,6 +1,6 @@
 """The mirror process: one watch for each kind, and one writer of the rows.
 
-It is put together here because it joins what three rooms know: the kinds of `queues` and `binder`, and the
+It is put together here because it joins what three packages know: the kinds of `queues` and `binder`, and the
 reasons of `scheduler`.
 """
 

@@ -1,1 +1,1 @@
-"""Tests, mirroring the rooms."""
+"""Tests, in folders named as the packages they test."""

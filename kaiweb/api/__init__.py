@@ -1,1 +1,1 @@
-"""REST API version 1: thin views over the rooms, one error format, one cursor format."""
+"""REST API version 1: thin views over the packages below, one error format, one cursor format."""

@@ -130,7 +130,7 @@ def _has_accounts(context: ClusterContext) -> bool:
     except NotFoundError:
         return False
     except ForbiddenError:
-        return True  # only one of the accounts is refused here, so they exist
+        return True  # an administrator would not be refused: this is one of the accounts
     return True
 
 

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 Place = tuple[str | int, ...]
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("kube", "queues", "binder", "scheduler")
+PACKAGES = ("kube", "queues", "binder", "scheduler")
 #: The API server checks these itself, and tests know objects by them.
 SERVER_OWNED = {"name", "namespace", "uid", "resourceVersion", "generateName"}
 
@@ -110,8 +110,8 @@ def with_value(body: Any, place: Place, value: Any) -> Any:
 def known_keys() -> tuple[str, ...]:
     """Return every text in the source that looks like an annotation or label key."""
     texts = {value for value in vars(keys).values() if isinstance(value, str)}
-    for room in ROOMS:
-        for path in sorted((ROOT / room).rglob("*.py")):
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     texts.add(node.value)

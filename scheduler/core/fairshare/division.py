@@ -176,10 +176,10 @@ def _fill_stage(
 
         share[members] += give
         rest -= _sum_by_pool(pool, give, len(rest))
-        again = np.zeros(len(rest), dtype=np.bool_)
-        again[pool[satisfied & (give > 0) & (want < offer - TOLERANCE)]] = True
-        again &= rest > TOLERANCE
-        members = members[again[pool]]
+        goes_on = np.zeros(len(rest), dtype=np.bool_)
+        goes_on[pool[satisfied & (give > 0) & (want < offer - TOLERANCE)]] = True
+        goes_on &= rest > TOLERANCE
+        members = members[goes_on[pool]]
 
 
 def _settle_remainders(
@@ -191,16 +191,18 @@ def _settle_remainders(
     remainder: Floats,
 ) -> None:
     """Give one unit for each fraction cut off: by pool, priority, size of the fraction, age, name."""
-    listed = np.flatnonzero((remainder > 0) & (rest[flat.pool_of] > TOLERANCE))
-    if not listed.size:
+    candidates = np.flatnonzero((remainder > 0) & (rest[flat.pool_of] > TOLERANCE))
+    if not candidates.size:
         return
-    order = np.lexsort((seniority[listed], -remainder[listed], rank[listed], flat.pool_of[listed]))
-    listed = listed[order]
-    pool = flat.pool_of[listed]
+    order = np.lexsort(
+        (seniority[candidates], -remainder[candidates], rank[candidates], flat.pool_of[candidates])
+    )
+    candidates = candidates[order]
+    pool = flat.pool_of[candidates]
     starts = np.flatnonzero(np.r_[True, pool[1:] != pool[:-1]])
     position = np.arange(len(pool)) - np.repeat(starts, np.diff(np.r_[starts, len(pool)]))
     give = np.clip(rest[pool] - position, 0.0, 1.0)
-    share[listed] += give
+    share[candidates] += give
     rest -= _sum_by_pool(pool, give, len(rest))
 
 

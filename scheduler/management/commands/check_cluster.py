@@ -38,8 +38,8 @@ class Command(BaseCommand):
         broken = violations(read_picture(gateway()), is_settled=is_settled)
         if broken and options["confirm"] > 0:
             time.sleep(options["confirm"])
-            again = set(violations(read_picture(gateway()), is_settled=is_settled))
-            broken = [item for item in broken if item in again]
+            second_look = set(violations(read_picture(gateway()), is_settled=is_settled))
+            broken = [item for item in broken if item in second_look]
         if options["json"]:
             self.stdout.write(json.dumps([_as_dict(item) for item in broken], indent=2))
         else:

@@ -46,27 +46,33 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the verbs."""
         verbs = parser.add_subparsers(dest="verb", required=True)
-        save = verbs.add_parser("save", help="write snapshot.zip")
-        save.add_argument("--filename", type=Path, default=Path("snapshot.zip"))
-        save.add_argument("--shard", default="default")
-        save.add_argument("--anonymise", action="store_true", help="replace all names")
-        play = verbs.add_parser("replay", help="run one cycle on a file; prints timings as JSON")
-        play.add_argument("--filename", type=Path, required=True)
-        play.add_argument("--decisions", action="store_true", help="print every decision")
-        explain = verbs.add_parser("explain", help="say why workloads wait")
-        explain.add_argument("--filename", type=Path, required=True)
-        explain.add_argument("workload", nargs="?", default="", help=WORKLOAD)
-        hide = verbs.add_parser("anonymise", help="replace all names in a file")
-        hide.add_argument("--filename", type=Path, required=True)
-        hide.add_argument("--output", type=Path, required=True)
-        small = verbs.add_parser(
+        save_parser = verbs.add_parser("save", help="write snapshot.zip")
+        save_parser.add_argument("--filename", type=Path, default=Path("snapshot.zip"))
+        save_parser.add_argument("--shard", default="default")
+        save_parser.add_argument("--anonymise", action="store_true", help="replace all names")
+        replay_parser = verbs.add_parser(
+            "replay", help="run one cycle on a file; prints timings as JSON"
+        )
+        replay_parser.add_argument("--filename", type=Path, required=True)
+        replay_parser.add_argument("--decisions", action="store_true", help="print every decision")
+        explain_parser = verbs.add_parser("explain", help="say why workloads wait")
+        explain_parser.add_argument("--filename", type=Path, required=True)
+        explain_parser.add_argument("workload", nargs="?", default="", help=WORKLOAD)
+        anonymise_parser = verbs.add_parser("anonymise", help="replace all names in a file")
+        anonymise_parser.add_argument("--filename", type=Path, required=True)
+        anonymise_parser.add_argument("--output", type=Path, required=True)
+        shrink_parser = verbs.add_parser(
             "shrink", help="keep only what one workload needs to meet the same outcome"
         )
-        small.add_argument("workload", help=WORKLOAD)
-        small.add_argument("--filename", type=Path, required=True)
-        small.add_argument("--output", type=Path, required=True)
-        small.add_argument("--scenario", type=Path, help="also write it as a scenario, as JSON")
-        small.add_argument("--trials", type=int, default=MAX_TRIALS, help="cycles to run at most")
+        shrink_parser.add_argument("workload", help=WORKLOAD)
+        shrink_parser.add_argument("--filename", type=Path, required=True)
+        shrink_parser.add_argument("--output", type=Path, required=True)
+        shrink_parser.add_argument(
+            "--scenario", type=Path, help="also write it as a scenario, as JSON"
+        )
+        shrink_parser.add_argument(
+            "--trials", type=int, default=MAX_TRIALS, help="cycles to run at most"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run the verb."""
@@ -112,7 +118,7 @@ class Command(BaseCommand):
     def _without_names(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the snapshot with all names replaced; warn if a cycle on it makes more or fewer decisions."""
         renamed = anonymise(body)
-        before, after = (len(replay(archive_of(it)).decisions) for it in (body, renamed))
+        before, after = (len(replay(archive_of(each)).decisions) for each in (body, renamed))
         if before != after:
             self.stderr.write(
                 f"a cycle on the anonymised snapshot makes {after} decisions instead of {before}:"

@@ -38,9 +38,11 @@ def shrink(body: Body, workload: str, max_trials: int = MAX_TRIALS) -> tuple[Bod
         try:
             return outcome_in(smaller, workload) == wanted
         except (CoreError, BadValueError):
-            return False  # what was removed is missed by something that is left
+            return False  # something that is left refers to what was removed
 
-    return smallest(body, still_shows, lambda it: _smaller(it, workload), max_trials), wanted
+    return smallest(
+        body, still_shows, lambda reduced: _smaller(reduced, workload), max_trials
+    ), wanted
 
 
 def counts(body: Body) -> str:

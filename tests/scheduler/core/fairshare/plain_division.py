@@ -45,13 +45,13 @@ def divide_plainly(total: float, queues: list[PlainQueue], k_value: float) -> fl
         rest -= queue.share
     if not is_above(rest, 0):
         return rest
-    rounded_off: dict[int, float] = {}
+    remainders: dict[int, float] = {}
     priorities = sorted({queue.priority for queue in queues}, reverse=True)
     for priority in priorities:
-        rest = _fill([q for q in queues if q.priority == priority], rest, k_value, rounded_off)
+        rest = _fill([q for q in queues if q.priority == priority], rest, k_value, remainders)
     for priority in priorities:
-        candidates = [q for q in queues if q.priority == priority and id(q) in rounded_off]
-        for queue in sorted(candidates, key=lambda q: (-rounded_off[id(q)], q.seniority)):
+        candidates = [q for q in queues if q.priority == priority and id(q) in remainders]
+        for queue in sorted(candidates, key=lambda q: (-remainders[id(q)], q.seniority)):
             if not is_above(rest, 0):
                 return rest
             give = min(1.0, rest)
@@ -61,11 +61,11 @@ def divide_plainly(total: float, queues: list[PlainQueue], k_value: float) -> fl
 
 
 def _fill(
-    queues: list[PlainQueue], rest: float, k_value: float, rounded_off: dict[int, float]
+    queues: list[PlainQueue], rest: float, k_value: float, remainders: dict[int, float]
 ) -> float:
     """Offer what is left to queues of one priority, in rounds, until none wants less than its offer; return the rest.
 
-    `rounded_off` receives the fraction that each queue lost in its last round, by the id of the queue.
+    `remainders` gets the fraction that each queue lost in its last round, by the id of the queue.
     """
     while is_above(rest, 0):
         hungry = [queue for queue in queues if queue.unsatisfied]
@@ -87,11 +87,11 @@ def _fill(
             offer = pool * (strength[id(queue)] / strengths)
             if not is_above(want, offer):
                 give = want
-                rounded_off.pop(id(queue), None)
+                remainders.pop(id(queue), None)
             else:
                 give = float(floor(offer + TOLERANCE))
                 if is_above(offer, give):
-                    rounded_off[id(queue)] = offer - give
+                    remainders[id(queue)] = offer - give
             if give == 0:
                 continue
             queue.share += give
