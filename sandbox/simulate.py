@@ -28,6 +28,7 @@ from kube.process import progress
 from sandbox.controllers.claims import ClaimController
 from sandbox.controllers.disruption import DisruptionController
 from sandbox.controllers.garbage import GarbageCollector
+from sandbox.controllers.namespaces import NamespaceController
 from sandbox.controllers.runtime_class import ensure_runtime_class
 from sandbox.controllers.volumes import VolumeController
 from sandbox.controllers.workloads.controller import WorkloadControllers
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parts += _controllers(gateway, stop, give_up)
     if options.garbage_collector:
         parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)
+        parts.append(NamespaceController(gateway=gateway, stop=stop, on_fatal=give_up).run)
     if not options.no_stream:
         stream = Stream(
             gateway=gateway,
@@ -134,7 +136,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--garbage-collector",
         action="store_true",
-        help="collect owned objects too: for a real API server without a controller manager",
+        help="collect owned objects and end namespaces too: for a real API server without a controller manager",
     )
     parser.add_argument(
         "--kubelets-only",

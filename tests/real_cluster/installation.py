@@ -2,7 +2,7 @@
 
 The administrator's kubeconfig goes to bootstrap (custom resources, default objects) and to the simulators,
 which play kubelets and workload controllers. There is no controller manager: our simulated collector knows the
-kinds that scheduling meets, and no namespace is ever finalised.
+kinds that scheduling meets, and our simulated namespace controller ends namespaces.
 """
 
 from __future__ import annotations
