@@ -40,6 +40,10 @@ class Session:
         """Send a request without a body whose answer has none."""
         self._send(method, f"/api/v1/{path}")
 
+    def cookies(self) -> str:
+        """Return the header `Cookie` of this log-in."""
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in self._cookies)
+
     def _token(self) -> str:
         return next((c.value or "" for c in self._cookies if c.name == "csrftoken"), "")
 

@@ -1,0 +1,1 @@
+"""Hostile clients against a running installation: `make abuse` (docs/operations/faults.md)."""
