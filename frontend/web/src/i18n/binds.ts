@@ -29,15 +29,22 @@ export const BINDS = {
   table: "Bind requests",
   count: (rows: number, isComplete: boolean) =>
     isComplete ? plural(rows, "bind request") : `the first ${plural(rows, "bind request")}`,
-  columns: ["Pod", "Node", "State", "Failures", "GPUs", "Age"],
+  columns: ["Pod", "Node", "State", "Failures", "GPU groups", "Age"],
   state: "State",
-  anyState: "Any state",
+  filters: {
+    open: "not done yet",
+    Pending: "being carried out",
+    Failed: "failed",
+    Succeeded: "done",
+    all: "all",
+  },
   phases: { Pending: "being carried out", Succeeded: "done", Failed: "failed" } as Readonly<
     Record<string, string>
   >,
-  emptyTitle: "No bind requests",
-  empty: "Nothing is being bound now. A request is deleted once its pod runs.",
-  noMatch: "No bind request is in this state",
+  emptyTitle: "Nothing is being bound",
+  empty: "No decision is being carried out now, and none has failed.",
+  noMatchTitle: "No bind request is in this state",
+  noMatch: "Choose another state to see more.",
   request: (pod: string) => `Bind request of ${pod}`,
   close: "Close",
   missingTitle: "This bind request is gone",

@@ -5,7 +5,6 @@ import { BINDS } from "../../i18n/binds.ts";
 import { dateTime } from "../../i18n/numbers.ts";
 import { SCHEDULER } from "../../i18n/scheduler.ts";
 import { NONE } from "../../i18n/ui.ts";
-import { WORKLOADS } from "../../i18n/workloads.ts";
 import type { BindRequest } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
 import { Elapsed } from "../../ui/Elapsed.tsx";
@@ -18,23 +17,33 @@ import { bindPath } from "../../ui/paths.ts";
 import { QueryResult } from "../../ui/QueryResult.tsx";
 import { Badge } from "../../ui/StateBadge.tsx";
 import { Empty } from "../../ui/States.tsx";
+import { useChoice } from "../../ui/useChoice.ts";
 import { usePages } from "../../ui/usePages.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import styles from "./Scheduler.module.css";
 import { SchedulerTabs } from "./SchedulerTabs.tsx";
 
 const EVERY_MS = 3_000;
-const PHASES = Object.entries(BINDS.phases).map(([value, label]) => ({ value, label }));
+/** What the address states -> the phases that the server is asked for; the first is shown by default. */
+const FILTERS = {
+  open: "Pending,Failed",
+  Pending: "Pending",
+  Failed: "Failed",
+  Succeeded: "Succeeded",
+  all: "",
+} as const;
+const FILTER_KEYS = Object.keys(FILTERS) as (keyof typeof FILTERS)[];
+const CHOICES = FILTER_KEYS.map((value) => ({ value, label: BINDS.filters[value] }));
 const TONES = { Succeeded: "good", Failed: "bad" } as const;
 
 /** The decisions that the binder carries out, and one of them in full. */
 export function BindsPage() {
   const [search, changeSearch] = useSearch();
-  const phase = search.get("phase") ?? "";
+  const [filter, setFilter] = useChoice("phase", FILTER_KEYS, "open");
   const chosen = search.get("request");
   const pages = usePages(
-    ["bind-requests", phase],
-    (cursor, signal) => listBindRequests(phase, cursor, signal),
+    ["bind-requests", filter],
+    (cursor, signal) => listBindRequests(FILTERS[filter], cursor, signal),
     EVERY_MS,
   );
   return (
@@ -50,12 +59,10 @@ export function BindsPage() {
           <Select
             size="xs"
             aria-label={BINDS.state}
-            placeholder={BINDS.anyState}
-            data={PHASES}
-            value={phase === "" ? null : phase}
-            clearable
-            clearButtonProps={{ "aria-label": WORKLOADS.clear(BINDS.state) }}
-            onChange={(value) => changeSearch({ phase: value })}
+            data={CHOICES}
+            value={filter}
+            allowDeselect={false}
+            onChange={(value) => value !== null && setFilter(value)}
           />
         }
         flush
@@ -63,7 +70,11 @@ export function BindsPage() {
         <QueryResult query={pages}>
           {(requests) =>
             requests.length === 0 ? (
-              <Empty title={phase === "" ? BINDS.emptyTitle : BINDS.noMatch}>{BINDS.empty}</Empty>
+              filter === "open" ? (
+                <Empty title={BINDS.emptyTitle}>{BINDS.empty}</Empty>
+              ) : (
+                <Empty title={BINDS.noMatchTitle}>{BINDS.noMatch}</Empty>
+              )
             ) : (
               <>
                 <DataTable name={BINDS.table} columns={BINDS.columns}>

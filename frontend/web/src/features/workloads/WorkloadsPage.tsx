@@ -1,16 +1,14 @@
-import { Button, Select, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { useNavigate } from "react-router";
-import { reasonText, stateText } from "../../i18n/reasons.ts";
 import { LOADING_REST } from "../../i18n/ui.ts";
 import { WORKLOADS } from "../../i18n/workloads.ts";
+import { derivedOnce } from "../../live/derived.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import { useUnchanged } from "../../live/useUnchanged.ts";
-import { workloadKey } from "../../model/names.ts";
-import type { Workload } from "../../model/rows.ts";
+import { type CreationOrder, creationOrder, NO_ORDER } from "../../model/creationOrder.ts";
+import type { TopicRows } from "../../model/rows.ts";
 import { ancestors, type NamedQueue } from "../../model/tree.ts";
 import { Page } from "../../ui/Page.tsx";
 import { workloadPath } from "../../ui/paths.ts";
@@ -21,9 +19,11 @@ import { useSearch } from "../../ui/useSearch.ts";
 import { VirtualTable } from "../../ui/VirtualTable.tsx";
 import { workloadColumns } from "./columns.tsx";
 import { filterWorkloads, readFilter } from "./filter.ts";
-import styles from "./Workloads.module.css";
+import { isFiltered, WorkloadFilters } from "./WorkloadFilters.tsx";
 
-const STATE_CHOICES = ["pending", "gated", "partial", "running", "finished", "failed"];
+type Row = TopicRows["workloads"];
+const newestFirst = inCreationOrder();
+const keyOf = ({ k }: Row) => k;
 
 export function WorkloadsPage() {
   const { rows, loaded, begun, problem } = useTopic("workloads");
@@ -37,29 +37,22 @@ export function WorkloadsPage() {
   const filter = useUnchanged(readFilter(search));
   const isUnder = useIsUnder(queues);
   const matching = useMemo(
-    () => filterWorkloads(rows.values(), filter, isUnder).sort(newestFirst),
+    () => filterWorkloads(newestFirst(rows), filter, isUnder),
     [rows, filter, isUnder],
   );
-  const reasons = useMemo(
-    () => [...new Set([...rows.values()].map((row) => row.reason).filter(Boolean))].sort(),
-    [rows],
+  const reasons = useUnchanged(
+    useMemo(
+      () => [...new Set([...rows.values()].map((row) => row.reason).filter(Boolean))].sort(),
+      [rows],
+    ),
+  );
+  const choices = useUnchanged(
+    useMemo(
+      () => [...queues.keys()].sort().map((value) => ({ value, label: label(value) })),
+      [queues, label],
+    ),
   );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
-  const isFiltered = ["state", "queue", "reason", "q"].some((key) => search.get(key));
-  const select = (key: string, name: string, data: { value: string; label: string }[]) => (
-    <Select
-      className={styles.filter ?? ""}
-      size="xs"
-      aria-label={name}
-      placeholder={name}
-      data={data}
-      value={search.get(key)}
-      clearable
-      searchable
-      clearButtonProps={{ "aria-label": WORKLOADS.clear(name) }}
-      onChange={(value) => changeSearch({ [key]: value })}
-    />
-  );
   return (
     <Page
       title={WORKLOADS.title}
@@ -71,7 +64,7 @@ export function WorkloadsPage() {
         <VirtualTable
           name={WORKLOADS.title}
           rows={matching}
-          rowKey={workloadKey}
+          rowKey={keyOf}
           columns={columns}
           rowHeight={isCompact ? 42 : 52}
           minWidth={1014}
@@ -79,45 +72,15 @@ export function WorkloadsPage() {
           onSort={(sort) => changeSearch({ sort: sort === "state" ? null : sort })}
           onOpen={(row) => navigate(workloadPath(row))}
           tools={
-            <>
-              <TextInput
-                data-page-search
-                className={styles.filter ?? ""}
-                size="xs"
-                aria-label={WORKLOADS.searchLabel}
-                placeholder={WORKLOADS.search}
-                leftSection={<IconSearch size={14} />}
-                value={search.get("q") ?? ""}
-                onChange={(event) => changeSearch({ q: event.currentTarget.value })}
-              />
-              {select(
-                "state",
-                WORKLOADS.anyState,
-                STATE_CHOICES.map((value) => ({ value, label: stateText(value) })),
-              )}
-              {select(
-                "queue",
-                WORKLOADS.anyQueue,
-                [...queues.keys()].sort().map((value) => ({ value, label: label(value) })),
-              )}
-              {select(
-                "reason",
-                WORKLOADS.anyReason,
-                reasons.map((value) => ({ value, label: reasonText(value) })),
-              )}
-              {isFiltered && (
-                <Button
-                  size="xs"
-                  variant="subtle"
-                  onClick={() => changeSearch({ state: null, queue: null, reason: null, q: null })}
-                >
-                  {WORKLOADS.clearAll}
-                </Button>
-              )}
-            </>
+            <WorkloadFilters
+              search={search}
+              onChange={changeSearch}
+              queues={choices}
+              reasons={reasons}
+            />
           }
           empty={
-            isFiltered ? (
+            isFiltered(search) ? (
               <Empty title={WORKLOADS.noMatchTitle}>{WORKLOADS.noMatch}</Empty>
             ) : (
               <Empty title={WORKLOADS.emptyTitle}>
@@ -148,7 +111,11 @@ function useIsUnder(queues: ReadonlyMap<string, NamedQueue>) {
   }, [structure]);
 }
 
-function newestFirst(a: Workload, b: Workload): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? 1 : -1;
-  return workloadKey(a) < workloadKey(b) ? -1 : 1;
+/** Return a function that orders the rows of the topic, once for each version of them. */
+function inCreationOrder(): (rows: ReadonlyMap<string, Row>) => readonly Row[] {
+  let last: CreationOrder<Row> = NO_ORDER;
+  return derivedOnce((rows) => {
+    last = creationOrder(rows, last);
+    return last.rows;
+  });
 }

@@ -19,12 +19,12 @@ export function readFilter(search: URLSearchParams): WorkloadFilter {
 }
 
 /** Return the rows that match. A queue filter also matches the queues below that queue. */
-export function filterWorkloads(
-  rows: Iterable<Workload>,
+export function filterWorkloads<T extends Workload>(
+  rows: Iterable<T>,
   filter: WorkloadFilter,
   isUnder: (queue: string, ancestor: string) => boolean,
-): Workload[] {
-  const matching: Workload[] = [];
+): T[] {
+  const matching: T[] = [];
   for (const row of rows) {
     if (filter.state !== "" && row.state !== filter.state) continue;
     if (filter.queue !== "" && !isUnder(row.queue, filter.queue)) continue;
