@@ -99,9 +99,9 @@ def allocate_chunk(session: Session, placer: Placer, view: GangView) -> bool:
         and not pod_groups.pod_sets.nominated[pod_set]
         and view.pod_group not in pod_groups.semi_preemptible
     ):
-        node = placer.find_free(view, chunk[0])
-        if node is not None:
-            bind_directly(session, ALLOCATE, chunk[0], node)
+        place = placer.find_free(view, chunk[0])
+        if place is not None:
+            bind_directly(session, ALLOCATE, chunk[0], *place)
             if is_start:
                 pod_groups.last_start[view.pod_group] = session.state.now
             return True

@@ -151,10 +151,13 @@ def fitting_shared_gpus(nodes: Nodes, node: int, memory: int) -> list[str]:
 
     A GPU whose tasks are all leaving is left out: it counts as a whole releasing device.
     """
+    shared_gpus = nodes.shared_gpus[node]
+    if not shared_gpus:
+        return []
     room = nodes.gpu_memory[node] - memory
     return [
         gpu_group
-        for gpu_group, (used, allocated, releasing, _marked) in nodes.shared_gpus[node].items()
+        for gpu_group, (used, allocated, releasing, _marked) in shared_gpus.items()
         if used and allocated != releasing and allocated - releasing <= room
     ]
 

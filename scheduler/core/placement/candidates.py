@@ -290,6 +290,8 @@ class Candidates:
         A task without GPU could join any of them: that draws it to nodes whose whole devices are broken
         into already, and keeps the CPUs beside whole devices for tasks that need these.
         """
+        if not self._nodes.shared_gpus[node]:
+            return 0.0
         memory = self._task_class.memory_on(self._nodes.gpu_memory[node])
         has_joinable = fitting_shared_gpus(self._nodes, node, memory)
         return self._session.hooks.sharing_weight if has_joinable else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW
@@ -40,12 +41,30 @@ def choose_devices(
     that becomes shared by this task, since only that device gets a reservation pod. So where slots are few
     a task joins a device that is shared already.
     """
+    chosen = _best_devices(session, task_class, node)
+    if chosen is None:
+        return None
+    must_wait = nominate_only or not fits_free or _must_wait(session, task_class, node, chosen)
+    return DeviceChoice(_names(session, chosen), must_wait)
+
+
+def choose_free_devices(
+    session: Session, task_class: TaskClass, node: int
+) -> tuple[str, ...] | None:
+    """Return the groups that `choose_devices` chooses where a task fits now; None, and no new name, if it must wait."""
+    chosen = _best_devices(session, task_class, node)
+    if chosen is None or _must_wait(session, task_class, node, chosen):
+        return None
+    return _names(session, chosen)
+
+
+def _best_devices(session: Session, task_class: TaskClass, node: int) -> list[str | None] | None:
+    """Return the groups to join, None in place of each whole device that becomes shared; None if there are too few."""
     nodes = session.state.nodes
     memory = task_class.memory_on(nodes.gpu_memory[node])
     joinable = sorted(fitting_shared_gpus(nodes, node, memory))
     whole = int(nodes.idle_rows[GPU_ROW][node]) + int(nodes.releasing_rows[GPU_ROW][node])
-    idle_slots = nodes.idle_rows[PODS_ROW][node]
-    slots = int(idle_slots + nodes.releasing_rows[PODS_ROW][node])
+    slots = int(nodes.idle_rows[PODS_ROW][node] + nodes.releasing_rows[PODS_ROW][node])
     # The task itself takes one slot.
     max_opened = max(min(whole, task_class.devices, slots - 1), 0)
     ranked: list[str | None] = [*joinable, *([None] * max_opened)]
@@ -57,16 +76,20 @@ def choose_devices(
                 -score(None if gpu is None else (nodes.shared_gpus[node][gpu][USED_COLUMN], size))
             )
         )
-    # None stands for a whole device that becomes shared.
     chosen = ranked[: task_class.devices]
-    if len(chosen) < task_class.devices:
-        return None
-    must_wait = nominate_only or not fits_free or idle_slots < 1 + chosen.count(None)
-    groups = []
-    for gpu in chosen:
-        if gpu is None:
-            groups.append(session.new_gpu_group_id())
-        else:
-            groups.append(gpu)
-            must_wait = must_wait or not has_idle_room(nodes, node, gpu, memory)
-    return DeviceChoice(tuple(groups), must_wait)
+    return chosen if len(chosen) == task_class.devices else None
+
+
+def _must_wait(
+    session: Session, task_class: TaskClass, node: int, chosen: Sequence[str | None]
+) -> bool:
+    """Return whether a device, or the pod slot of a reservation pod, is still being freed."""
+    nodes = session.state.nodes
+    if nodes.idle_rows[PODS_ROW][node] < 1 + chosen.count(None):
+        return True
+    memory = task_class.memory_on(nodes.gpu_memory[node])
+    return any(gpu is not None and not has_idle_room(nodes, node, gpu, memory) for gpu in chosen)
+
+
+def _names(session: Session, chosen: Sequence[str | None]) -> tuple[str, ...]:
+    return tuple([session.new_gpu_group_id() if gpu is None else gpu for gpu in chosen])

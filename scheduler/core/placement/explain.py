@@ -8,17 +8,17 @@ are those of which too little is free now, because that is what people see.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from itertools import takewhile
 
 import numpy as np
 
 from scheduler.core.arrays import Ints
 from scheduler.core.cluster.axis import GPU_ROW
-from scheduler.core.cluster.changes import ChangeLog, Cursor
+from scheduler.core.cluster.changes import Cursor
 from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.cluster.inputs import GPU
+from scheduler.core.cluster.nodes import Nodes
 from scheduler.core.placement.room import NONE, room_on
 from scheduler.core.placement.rules import ClassRules, StaticKey
 from scheduler.core.session.fit import NodeReason, NodeReasonKind
@@ -29,9 +29,6 @@ from scheduler.core.session.session import Session
 
 #: (index of the task class, key of the node set, number of node changes so far, queue or -1)
 Key = tuple[int, object, int, int]
-
-#: Counts what a node lacks; returns whether it lacks anything.
-LookAt = Callable[[int, Counter[NodeReason]], bool]
 
 # Entries of earlier states of the nodes are never found again, because the number of changes only grows.
 _CACHE_SIZE = 64
@@ -74,7 +71,7 @@ def _count(
     counts: Counter[NodeReason] = Counter()
     # Fit rules and shared devices can only be checked node by node.
     if task_class.is_shared and not rules.fit_rules:
-        with_room = _lacking_of(session, task_class, rules, task).count(nodes, counts)
+        with_room = _lacking_of(session, task_class).count(nodes, counts)
     elif rules.fit_rules:
         with_room = [
             node
@@ -142,25 +139,45 @@ class _Lacking:
     Nodes that lack the same have one number in common, 0 if they have room.
     """
 
-    __slots__ = ("_cursor", "_look_at", "_number_of", "_numbers", "_reasons")
+    __slots__ = (
+        "_cursor",
+        "_nodes",
+        "_number_of",
+        "_numbers",
+        "_reasons",
+        "_session",
+        "_task_class",
+    )
 
-    def __init__(self, log: ChangeLog, nodes: int, look_at: LookAt) -> None:
-        self._look_at = look_at
-        self._cursor = Cursor(log)
+    def __init__(self, session: Session, task_class: TaskClass) -> None:
+        self._session, self._task_class = session, task_class
+        self._nodes = session.state.nodes
+        self._cursor = Cursor(self._nodes.touched)
         #: Each distinct combination of what is lacking, by number.
         self._reasons: list[tuple[NodeReason, ...]] = [()]
-        #: Combination -> its number.
-        self._number_of: dict[tuple[NodeReason, ...], int] = {}
-        self._numbers: Ints = np.array([self._number(node) for node in range(nodes)], np.int64)
+        #: The same combinations in short -> their numbers.
+        self._number_of: dict[tuple[object, ...], int] = {}
+        self._numbers: Ints = np.array(
+            [self._number(node) for node in range(len(self._nodes))], np.int64
+        )
 
     def _number(self, node: int) -> int:
-        reasons: Counter[NodeReason] = Counter()
-        if not self._look_at(node, reasons):
+        """Return the number of what a node lacks; the reasons are only made for what no node lacked before."""
+        task_class = self._task_class
+        needs = task_class.must_be_free
+        if room_on(self._nodes, task_class, needs, node) != NONE:
             return 0
-        lacking = tuple(reasons)
-        number = self._number_of.setdefault(lacking, len(self._reasons))
-        if number == len(self._reasons):
-            self._reasons.append(lacking)
+        idle = self._nodes.idle_rows
+        device_kind = _lacking_devices(self._nodes, task_class, node)
+        lacking = (device_kind, *[row for row, amount in needs if idle[row][node] < amount])
+        if task_class.request.overhead_text:
+            lacking = (*lacking, _is_overhead_to_blame(self._session, task_class, needs, node))
+        number = self._number_of.get(lacking)
+        if number is None:
+            reasons: Counter[NodeReason] = Counter()
+            _count_lacking(self._session, task_class, needs, node, reasons)
+            number = self._number_of[lacking] = len(self._reasons)
+            self._reasons.append(tuple(reasons))
         return number
 
     def count(self, nodes: NodeSet, counts: Counter[NodeReason]) -> list[int]:
@@ -179,18 +196,13 @@ class _LackingByClass(dict[int, _Lacking]):
     """What nodes lack, by task class, for the rest of the session."""
 
 
-def _lacking_of(session: Session, task_class: TaskClass, rules: ClassRules, task: int) -> _Lacking:
+def _lacking_of(session: Session, task_class: TaskClass) -> _Lacking:
     known = session.attached(_LackingByClass)
     if known is None:
         known = session.attach(_LackingByClass())
     lacking = known.get(task_class.index)
     if lacking is None:
-
-        def look_at(node: int, reasons: Counter[NodeReason]) -> bool:
-            return _count_if_lacking(session, task_class, rules, task, node, reasons)
-
-        nodes = session.state.nodes
-        lacking = known[task_class.index] = _Lacking(nodes.touched, len(nodes), look_at)
+        lacking = known[task_class.index] = _Lacking(session, task_class)
     return lacking
 
 
@@ -244,30 +256,56 @@ def _count_if_lacking(
         needs = rule.adjust(task, node, needs)
     if room_on(nodes, task_class, needs, node) != NONE:
         return False
-    device_reason = _lacking_devices(session, task_class, node) if task_class.is_shared else None
-    overhead = "" if device_reason else task_class.request.overhead_text
-    if overhead and any(
-        nodes.idle_rows[row][node] < amount
-        for row, amount in _without_overhead(session, needs, task_class)
-    ):
-        overhead = ""
-    for row, amount in needs:
-        if nodes.idle_rows[row][node] < amount:
-            counts[_insufficient(session.state.axis.names[row], overhead)] += 1
-    if device_reason:
-        counts[device_reason] += 1
+    _count_lacking(session, task_class, needs, node, counts)
     return True
 
 
-def _lacking_devices(session: Session, task_class: TaskClass, node: int) -> NodeReason | None:
-    """Return why a node has too few devices for a task that shares GPUs; None if it has enough."""
+def _count_lacking(
+    session: Session,
+    task_class: TaskClass,
+    needs: RowAmounts,
+    node: int,
+    counts: Counter[NodeReason],
+) -> None:
+    """Count the resources that a node without room lacks for a task."""
     nodes = session.state.nodes
+    is_overhead_to_blame = _is_overhead_to_blame(session, task_class, needs, node)
+    overhead = task_class.request.overhead_text if is_overhead_to_blame else ""
+    for row, amount in needs:
+        if nodes.idle_rows[row][node] < amount:
+            counts[_insufficient(session.state.axis.names[row], overhead)] += 1
+    device_kind = _lacking_devices(nodes, task_class, node)
+    if device_kind is NodeReasonKind.INSUFFICIENT:
+        counts[_insufficient(GPU)] += 1
+    elif device_kind is not None:
+        counts[NodeReason(device_kind)] += 1
+
+
+def _is_overhead_to_blame(
+    session: Session, task_class: TaskClass, needs: RowAmounts, node: int
+) -> bool:
+    """Return whether a task would find everything on a node if its pod had no overhead."""
+    nodes = session.state.nodes
+    return (
+        bool(task_class.request.overhead_text)
+        and _lacking_devices(nodes, task_class, node) is None
+        and all(
+            nodes.idle_rows[row][node] >= amount
+            for row, amount in _without_overhead(session, needs, task_class)
+        )
+    )
+
+
+def _lacking_devices(nodes: Nodes, task_class: TaskClass, node: int) -> NodeReasonKind | None:
+    """Return why a node has too few devices for a task that shares GPUs; None if it has enough."""
+    if not task_class.is_shared:
+        return None
     memory = task_class.memory_on(nodes.gpu_memory[node])
     if memory > nodes.gpu_memory[node]:
-        return NodeReason(NodeReasonKind.INSUFFICIENT_GPU_MEMORY)
+        return NodeReasonKind.INSUFFICIENT_GPU_MEMORY
     whole_free = nodes.idle_rows[GPU_ROW][node] // 1
     if whole_free + len(fitting_shared_gpus(nodes, node, memory)) < task_class.devices:
-        return _insufficient(GPU)
+        return NodeReasonKind.INSUFFICIENT
     return None
 
 

@@ -16,7 +16,7 @@ from scheduler.core.cluster.podgroups import PodSetLeaf, SubgroupNode, TreeMembe
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
-from scheduler.core.placement.devices import choose_devices
+from scheduler.core.placement.devices import choose_devices, choose_free_devices
 from scheduler.core.placement.explain import count_rejections
 from scheduler.core.placement.home import own_devices_have_room
 from scheduler.core.placement.rules import ClassRules, Static, StaticKey
@@ -138,23 +138,30 @@ class Placer:
         statement.unevict(task)
         return True
 
-    def find_free(self, view: GangView, task: int) -> int | None:
+    def find_free(self, view: GangView, task: int) -> tuple[int, tuple[str, ...]] | None:
         """Find the best node for the only task of a chunk of a plain pod group.
 
         Returns
         -------
-        the node, if the task has free room on it and may be bound directly; None if `place` must decide
-        (no node takes it, it would have to wait, a gate or check refuses)
+        the node, and the GPU group ids of the devices that the task shares on it, if it has free room there
+        and may be bound directly; None if `place` must decide (no node takes it, it would have to wait, a
+        gate or check refuses)
         """
-        candidates = self._everywhere.get(self._session.state.tasks.task_class[task].index)
+        task_class = self._session.state.tasks.task_class[task]
+        candidates = self._everywhere.get(task_class.index)
         if candidates is None:
             candidates = self._free_candidates(task)
         if candidates is None or self.refuse_chunk(view, (task,)) is not None:
             return None
         node = candidates.best()
-        if node >= 0 and candidates.is_free(node):
-            return node
-        return None
+        if node < 0 or not candidates.is_free(node):
+            return None
+        if not task_class.is_shared:
+            return node, ()
+        if self._refuse_on(view, task_class, node):
+            return None
+        gpu_groups = choose_free_devices(self._session, task_class, node)
+        return None if gpu_groups is None else (node, gpu_groups)
 
     def _free_candidates(self, task: int) -> Candidates | None:
         """Return the candidates of a class on all nodes; None if tasks need checks or may not be bound directly."""
@@ -170,16 +177,11 @@ class Placer:
     def unchecked_candidates(self, task: int) -> Candidates | None:
         """Return all nodes for tasks like this one, best first; None if only `place` can decide.
 
-        It decides about tasks that need checks, share devices or take NUMA zones, and where no answer may be kept.
+        It decides about tasks that need checks or take NUMA zones, and where no answer may be kept.
         """
         task_class = self._session.state.tasks.task_class[task]
         rules = self.rules(task_class, task)
-        if (
-            rules.checks
-            or rules.is_volatile
-            or task_class.is_shared
-            or self._session.hooks.numa is not None
-        ):
+        if rules.checks or rules.is_volatile or self._session.hooks.numa is not None:
             return None
         return self._candidates_of(task_class, rules, self._session.all_nodes, task)
 

@@ -19,12 +19,10 @@ def room_on(nodes: Nodes, task_class: TaskClass, needs: RowAmounts, node: int) -
     answer = FREE
     for row, amount in needs:
         free = idle[row][node]
-        if free < amount:
-            if free + releasing[row][node] < amount:
-                return NONE
-            answer = FREEING
-        elif free + releasing[row][node] < amount:
+        if free + releasing[row][node] < amount:
             return NONE
+        if free < amount:
+            answer = FREEING
     return min(answer, _device_room(nodes, task_class, node)) if task_class.is_shared else answer
 
 
@@ -35,10 +33,6 @@ def _device_room(nodes: Nodes, task_class: TaskClass, node: int) -> int:
         return NONE
     groups = len(fitting_shared_gpus(nodes, node, memory))
     free = nodes.idle_rows[GPU_ROW][node]
-    if _whole(free + nodes.releasing_rows[GPU_ROW][node]) + groups < task_class.devices:
+    if (free + nodes.releasing_rows[GPU_ROW][node]) // 1 + groups < task_class.devices:
         return NONE
-    return FREE if _whole(free) + groups >= task_class.devices else FREEING
-
-
-def _whole(amount: float) -> int:
-    return int(amount // 1)
+    return FREE if free // 1 + groups >= task_class.devices else FREEING

@@ -9,9 +9,12 @@ cycle does.
 from __future__ import annotations
 
 from scheduler.core.cluster.axis import GPU_ROW
+from scheduler.core.cluster.gpus import NORMAL_HOLD, join_shared_gpu
+from scheduler.core.cluster.state import ClusterState
 from scheduler.core.cluster.status import BINDING
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.decisions import ActionName, Bind, ReceivedType, TaskRef
+from scheduler.core.session.decision_builders import bind_decision
 from scheduler.core.session.session import Session
 
 _REGULAR = ReceivedType.REGULAR
@@ -19,17 +22,16 @@ _MIG = ReceivedType.MIG
 
 
 def can_bind_directly(session: Session, task: int) -> bool:
-    """Return whether the task shares no GPU and no plugin follows or plans its placement."""
-    state = session.state
-    return (
-        not state.tasks.task_class[task].is_shared
-        and session.hooks.numa is None
-        and not session.listeners_of(task)
-    )
+    """Return whether no plugin follows or plans the placement of the task."""
+    return session.hooks.numa is None and not session.listeners_of(task)
 
 
-def bind_directly(session: Session, action: ActionName, task: int, node: int) -> Bind:
+def bind_directly(
+    session: Session, action: ActionName, task: int, node: int, gpu_groups: tuple[str, ...] = ()
+) -> Bind:
     """Bind a pending task, whose pod group has one pod set and is not semi-preemptible, to free room on a node.
+
+    gpu_groups : the GPU group ids of the devices that it shares
 
     Returns
     -------
@@ -57,6 +59,8 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
         idle[row][node] -= amount
         if row == GPU_ROW:
             nodes.whole_gpus_used[node] += amount
+    if gpu_groups:
+        _join(state, task, node, gpu_groups)
     nodes.tasks[node][task] = None
     nodes.touched.append(node)
 
@@ -65,6 +69,10 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
         session.policy.charge_for_good(
             queue, accepted, preemptible=pod_groups.preemptible[pod_group]
         )
+    if gpu_groups:
+        decision = bind_decision(state, task, node, action)
+        session.decisions.append(decision)
+        return decision
     pod, owner = tasks.inputs[task], pod_groups.inputs[pod_group]
     decision = Bind(
         TaskRef(pod.namespace, pod.name, pod.uid),
@@ -78,3 +86,12 @@ def bind_directly(session: Session, action: ActionName, task: int, node: int) ->
     )
     session.decisions.append(decision)
     return decision
+
+
+def _join(state: ClusterState, task: int, node: int, gpu_groups: tuple[str, ...]) -> None:
+    """Charge the devices that a task shares; only this writes to the journal, which is empty before and after."""
+    state.tasks.gpu_groups[task] = gpu_groups
+    memory = state.tasks.task_class[task].memory_on(state.nodes.gpu_memory[node])
+    for gpu_group in gpu_groups:
+        join_shared_gpu(state.nodes, state.journal, node, gpu_group, memory, NORMAL_HOLD)
+    state.journal.forget()

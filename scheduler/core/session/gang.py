@@ -238,10 +238,10 @@ class GangView:
         return self._chunk
 
     def _chunk_of_set(self, pod_set: int, include_evicted: bool) -> list[int]:
-        missing = self.minimum(pod_set) - self.active(pod_set)
-        return self.allocatable_tasks(
-            pod_set, include_evicted=include_evicted, most=max(missing, 1)
-        )
+        most = 1
+        if len(self.state.pod_groups.pod_sets.tasks[pod_set]) > 1:
+            most = max(self.minimum(pod_set) - self.active(pod_set), 1)
+        return self.allocatable_tasks(pod_set, include_evicted=include_evicted, most=most)
 
     def _chunk_of(self, member: TreeMember, include_evicted: bool) -> list[int]:
         if isinstance(member, PodSetLeaf):

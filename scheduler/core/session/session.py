@@ -172,6 +172,8 @@ class Session:
 
     def requested_by(self, tasks: Sequence[int]) -> Amounts:
         """Return what tasks request of their queue, for the order of queues and for reclaim."""
+        if len(tasks) == 1 and not self.state.shared_claims:
+            return self.state.tasks.task_class[tasks[0]].requested
         return self._without_repeated(tasks, self._sum(tasks, _REQUESTED))
 
     def gate_amount(self, tasks: Sequence[int]) -> Amounts:

@@ -127,12 +127,13 @@ class Exchange:
 
     def _is_plain(self, batch: Batch) -> bool:
         """Return whether a batch is the only task of a plain pod group, and frees whole GPUs of a node."""
-        pod_groups = self._session.state.pod_groups
+        state, pod_groups = self._session.state, self._session.state.pod_groups
         return (
             pod_groups.task_count[batch.pod_group] == 1
             and pod_groups.only_pod_set[batch.pod_group] >= 0
             and batch.nodes[0] != NOWHERE
             and batch.gpus[0] > 0
+            and not state.tasks.task_class[batch.tasks[0]].is_shared
             and self._placer.unchecked_candidates(batch.tasks[0]) is not None
         )
 

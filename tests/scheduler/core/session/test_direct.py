@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +49,30 @@ def test_the_same_cells_change(tasks: list[tuple[float, bool]], nodes: list[int]
     directly.state.validate()
 
 
-def test_tasks_with_ledgers_of_their_own_are_not_bound_directly() -> None:
-    session = cluster().node("n").pending("p", gpus=0.5).session()
-    assert not can_bind_directly(session, 0)
+def test_the_same_cells_change_where_tasks_share_devices() -> None:
+    places = [(0, ("g1",)), (0, ("g1",)), (1, ("g2",)), (0, ("g3", "g4"))]
+    sessions = []
+    for _ in range(2):
+        built = cluster().nodes(2, 4).queue("leaf", 7)
+        for number, (_, gpu_groups) in enumerate(places):
+            share = replace(request(0.4), gpu_devices=len(gpu_groups))
+            built.pending(f"p{number}", request=share)
+        sessions.append(built.session())
+    directly, tried = sessions
+    for task, (node, gpu_groups) in enumerate(places):
+        bind_directly(directly, ActionName.ALLOCATE, task, node, gpu_groups)
+        statement = Statement(tried, ActionName.ALLOCATE)
+        statement.allocate(task, node, gpu_groups)
+        statement.keep()
+    assert fingerprint(directly) == fingerprint(tried)
+    assert directly.decisions == tried.decisions
+    assert directly.policy.touched == tried.policy.touched
+    assert directly.state.nodes.touched == tried.state.nodes.touched
+    assert not directly.state.journal.entries
+    directly.state.validate()
+
+
+def test_tasks_that_a_plugin_follows_are_not_bound_directly() -> None:
+    built = cluster().node("n").queue("plain").queue("fair", user_fairness=True)
+    session = built.pending("p", queue="plain").pending("q", queue="fair", gpus=2).session()
+    assert [can_bind_directly(session, task) for task in range(2)] == [True, False]
