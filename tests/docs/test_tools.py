@@ -68,8 +68,8 @@ def test_the_pictures_show_what_the_core_decides():
     drawn = load("pictures").pictures()
 
     for name, picture in drawn.items():
-        kept = (ROOT / "docs" / "pictures" / name).read_text()
-        assert kept == picture, f"{name}: run `make docs` and look at what has changed"
+        committed = (ROOT / "docs" / "pictures" / name).read_text()
+        assert committed == picture, f"{name}: run `make docs` and look at what has changed"
 
 
 def test_in_the_picture_of_reclaim_both_queues_end_at_their_quota():

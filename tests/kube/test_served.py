@@ -42,21 +42,21 @@ def test_the_newest_known_version_that_is_served_is_asked_for(
 
 
 def test_discovery_is_asked_once_in_a_while_and_for_these_kinds_only() -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     now = [0.0]
 
     def versions_of(group: str) -> list[str]:
-        asked.append(group)
+        requests.append(group)
         return ["v1"]
 
     versions = ServedVersions(versions_of, clock=lambda: now[0])
     assert versions.of(PODS) is PODS
     versions.of(RESOURCE_CLAIMS)
     versions.of(DEVICE_CLASSES)
-    assert asked == ["resource.k8s.io"]
+    assert requests == ["resource.k8s.io"]
     now[0] = REMEMBERED_S
     assert versions.of(RESOURCE_CLAIMS) is RESOURCE_CLAIMS
-    assert len(asked) == 2
+    assert len(requests) == 2
 
 
 def test_a_new_claim_is_written_in_the_version_of_the_server() -> None:

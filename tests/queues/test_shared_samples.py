@@ -41,21 +41,21 @@ def judged(body: dict[str, Any]) -> Answer:
     "name", ["24-gpu-fraction-rejected", "31-topology-rejected", "61-podgroup-rejected"]
 )
 def test_refusals_read_as_stated(name: str) -> None:
-    told = 0
+    judged_objects = 0
     for body in objects(name):
         notes = body["metadata"]["annotations"]
         expected = notes.get("example.test/expect", "")
         if any(text in expected for text in SCHEMA_TEXTS):
             continue
         answer = judged(body)
-        told += 1
+        judged_objects += 1
         if expected:
             assert not answer.allowed
             assert answer.message.startswith(expected)
         else:
             assert answer.allowed
             assert answer.warnings == [notes["example.test/warn"]]
-    assert told > 0
+    assert judged_objects > 0
 
 
 def test_a_queue_without_resources_is_refused() -> None:

@@ -42,8 +42,8 @@ class LiveCluster:
         return self.gateway.get(resource, name, as_type=dict, namespace=self.namespace)
 
     def status(self, resource: Resource, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.get(resource, name).get("status", {})
-        return found
+        status: dict[str, Any] = self.get(resource, name).get("status", {})
+        return status
 
     def patch(self, resource: Resource, name: str, body: dict[str, Any]) -> None:
         self.gateway.patch(resource, name, body, namespace=self.namespace)
@@ -57,11 +57,11 @@ class LiveCluster:
     def wait(self, holds: Callable[[], Any], what: str, timeout_s: float = 20.0) -> Any:
         """Poll until it returns something true; these tests watch real processes at work."""
         deadline = time.monotonic() + timeout_s
-        while not (found := holds()):
+        while not (result := holds()):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what} did not come within {timeout_s:.0f} s")
             time.sleep(0.05)
-        return found
+        return result
 
 
 @pytest.fixture(

@@ -64,11 +64,11 @@ def test_a_shard_that_the_chart_does_not_know_gets_a_deployment_that_it_owns(
     gateway: FakeGateway,
 ) -> None:
     ClusterDeployments(gateway).apply(BOTH, {"h100": OWNER}, 0.0)
-    made = gateway.raw(DEPLOYMENTS, "kai-scheduler-h100", NAMESPACE)
-    container = made["spec"]["template"]["spec"]["containers"][0]
+    deployment = gateway.raw(DEPLOYMENTS, "kai-scheduler-h100", NAMESPACE)
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
     assert container["command"] == ["celery", "-Q", "shard.h100"]
-    assert made["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "kaiweb-operator"
-    (owner,) = made["metadata"]["ownerReferences"]
+    assert deployment["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "kaiweb-operator"
+    (owner,) = deployment["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["uid"], owner["controller"]) == (
         "SchedulingShard",
         "uid-h100",

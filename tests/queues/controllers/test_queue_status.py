@@ -172,14 +172,14 @@ def test_drift_is_found_in_groups_and_queues_and_corrected() -> None:
     world.gateway.seed(PODGROUPS, group("g", "q"))
     world.gateway.seed(PODS, pod("p", "g", "Running", requests={"nvidia.com/gpu": "2"}))
     world.sync()
-    found = drift.find_drift(world.store, world.groups)
-    assert [(item.kind, item.key) for item in found] == [
+    drifted = drift.find_drift(world.store, world.groups)
+    assert [(item.kind, item.key) for item in drifted] == [
         ("PodGroup", "lab/g"),
         ("Queue", "q"),
         ("Queue", "root"),
     ]
-    assert found[1].message == "status.requested, status.allocated differ"
-    drift.correct(found, world.groups, world.controller)
+    assert drifted[1].message == "status.requested, status.allocated differ"
+    drift.correct(drifted, world.groups, world.controller)
     key = world.groups.queue.get(timeout_s=0)
     assert key == "lab/g"
     world.groups.work(key)
@@ -244,13 +244,13 @@ def test_metrics_of_a_queue_that_states_nothing() -> None:
     registry = CollectorRegistry()
     registry.register(QueueMetrics(world.store, "mine", {"site": "location"}))
     labels = {"queue_name": "bare", "queue_metadata_name": "bare", "queue_display_name": ""}
-    found = {
+    samples = {
         sample.name: sample.value
         for family in registry.collect()
         for sample in family.samples
         if sample.labels == {**labels, "location": ""}
     }
-    assert found == {
+    assert samples == {
         "mine_queue_info": 1,
         "mine_queue_deserved_gpus": 0,
         "mine_queue_quota_cpu_cores": 0,

@@ -85,8 +85,8 @@ class World:
     ],
 )
 def test_devices_that_would_hold_all_parts(pods: list[dict[str, Any]], devices: int) -> None:
-    found = waiting_demands([convert(pod, Pod) for pod in pods], SETTINGS)
-    assert devices_needed(found) == devices
+    demands = waiting_demands([convert(pod, Pod) for pod in pods], SETTINGS)
+    assert devices_needed(demands) == devices
 
 
 @pytest.mark.parametrize(

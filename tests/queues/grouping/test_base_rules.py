@@ -248,8 +248,10 @@ def test_runai_jobs_are_named_after_the_pod_without_its_last_part_and_keep_older
     job = owner("run.ai/v1", "RunaiJob")
 
     def named(*groups: str, name: str = "own-2-7", **settings: Any) -> str:
-        made = [stored_group(group) for group in groups]
-        return decided(pod(job, name=name), job, *made, settings=Settings(**settings)).pod_group
+        existing_groups = [stored_group(group) for group in groups]
+        return decided(
+            pod(job, name=name), job, *existing_groups, settings=Settings(**settings)
+        ).pod_group
 
     assert named() == "pg-own-2-u-own"
     assert named(name="plain") == "pg-plain-u-own"

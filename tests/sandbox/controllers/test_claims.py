@@ -107,9 +107,9 @@ def test_a_pod_that_is_done_reserves_nothing_and_the_last_one_frees_the_devices(
     claim_controller = controller(gateway)
     claim_controller.reconcile("resourceclaims ns/shared")
     claim_controller.reconcile("resourceclaims ns/own")
-    kept = gateway.raw(RESOURCE_CLAIMS, "shared", "ns")["status"]
-    assert [one["uid"] for one in kept["reservedFor"]] == ["uid-q"]
-    assert "allocation" in kept
+    status = gateway.raw(RESOURCE_CLAIMS, "shared", "ns")["status"]
+    assert [one["uid"] for one in status["reservedFor"]] == ["uid-q"]
+    assert "allocation" in status
     freed = gateway.raw(RESOURCE_CLAIMS, "own", "ns")
     assert freed["status"] == {}
     assert freed["metadata"].get("finalizers", []) == []

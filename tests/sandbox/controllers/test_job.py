@@ -21,8 +21,8 @@ def job(status: dict[str, Any] | None = None, **spec: Any) -> Job:
     return convert(body, Job)
 
 
-def planned(made: Job, *pods: WorkPod, tally: Tally | None = None, now: float = NOW) -> Plan:
-    return plan(made, pods, tally or Tally(), now)
+def planned(job_object: Job, *pods: WorkPod, tally: Tally | None = None, now: float = NOW) -> Plan:
+    return plan(job_object, pods, tally or Tally(), now)
 
 
 def created(result: Plan) -> list[Create]:
@@ -35,8 +35,8 @@ def deleted(result: Plan) -> list[str]:
 
 def status(result: Plan) -> dict[str, Any]:
     (patch,) = [write for write in result.writes if isinstance(write, Patch)]
-    found: dict[str, Any] = patch.body["status"]
-    return found
+    new_status: dict[str, Any] = patch.body["status"]
+    return new_status
 
 
 def conditions(result: Plan) -> list[tuple[str, str, str]]:
@@ -48,9 +48,9 @@ def done(name: str, phase: str = "Succeeded", **metadata: Any) -> WorkPod:
 
 
 def test_new_job_gets_as_many_pods_as_may_run_at_once() -> None:
-    made = created(planned(job(parallelism=3, completions=5)))
-    assert len(made) == 3
-    metadata = made[0].body["metadata"]
+    creations = created(planned(job(parallelism=3, completions=5)))
+    assert len(creations) == 3
+    metadata = creations[0].body["metadata"]
     assert metadata["generateName"] == "j-"
     assert metadata["labels"]["app"] == "x"
     assert metadata["labels"]["batch.kubernetes.io/job-name"] == "j"
@@ -118,9 +118,9 @@ def test_failure_postpones_the_next_pod() -> None:
 
 
 def test_deadline_ends_the_job() -> None:
-    made = job(activeDeadlineSeconds=60, completions=1)
-    assert planned(made, work_pod("a"), now=NOW + 20).again_after_s == 40.0
-    result = planned(made, work_pod("a"), now=NOW + 60)
+    limited = job(activeDeadlineSeconds=60, completions=1)
+    assert planned(limited, work_pod("a"), now=NOW + 20).again_after_s == 40.0
+    result = planned(limited, work_pod("a"), now=NOW + 60)
     assert deleted(result) == ["a"]
     assert conditions(result) == [("FailureTarget", "True", "DeadlineExceeded")]
 

@@ -37,9 +37,9 @@ def scales(result: Plan) -> dict[str, int]:
 
 
 def status(result: Plan) -> dict[str, Any]:
-    found = [write for write in result.writes if isinstance(write, Patch) and write.sub]
-    wanted: dict[str, Any] = found[-1].body["status"] if found else {}
-    return wanted
+    status_patches = [write for write in result.writes if isinstance(write, Patch) and write.sub]
+    new_status: dict[str, Any] = status_patches[-1].body["status"] if status_patches else {}
+    return new_status
 
 
 def rs(name: str, replicas: int, available: int, revision: int = 1, **extra: Any) -> ReplicaSet:
@@ -78,19 +78,19 @@ NEW = f"web-{template_hash(TEMPLATE)}"
 
 
 def test_deployment_makes_a_replicaset_for_its_template() -> None:
-    (made,) = creates(deployment.plan(web(), [], NOW))
-    assert made.body["metadata"]["name"] == NEW
-    assert made.body["spec"]["replicas"] == 4
+    (creation,) = creates(deployment.plan(web(), [], NOW))
+    assert creation.body["metadata"]["name"] == NEW
+    assert creation.body["spec"]["replicas"] == 4
     hash_label = {deployment.HASH: template_hash(TEMPLATE)}
-    assert made.body["spec"]["selector"]["matchLabels"] == {"app": "x", **hash_label}
-    assert made.body["spec"]["template"]["metadata"]["labels"] == {"app": "x", **hash_label}
-    assert made.body["metadata"]["annotations"] == {deployment.REVISION: "1"}
+    assert creation.body["spec"]["selector"]["matchLabels"] == {"app": "x", **hash_label}
+    assert creation.body["spec"]["template"]["metadata"]["labels"] == {"app": "x", **hash_label}
+    assert creation.body["metadata"]["annotations"] == {deployment.REVISION: "1"}
 
 
 def test_rollout_starts_with_the_surge_and_the_next_revision() -> None:
-    (made,) = creates(deployment.plan(web(), [rs("web-old", 4, 4, revision=7)], NOW))
-    assert made.body["spec"]["replicas"] == 1
-    assert made.body["metadata"]["annotations"] == {deployment.REVISION: "8"}
+    (creation,) = creates(deployment.plan(web(), [rs("web-old", 4, 4, revision=7)], NOW))
+    assert creation.body["spec"]["replicas"] == 1
+    assert creation.body["metadata"]["annotations"] == {deployment.REVISION: "8"}
 
 
 def test_rollout_never_has_too_few_available_nor_too_many() -> None:
@@ -169,8 +169,8 @@ def test_ordered_statefulset_waits_for_each_pod() -> None:
 
 
 def test_parallel_statefulset_makes_all_at_once() -> None:
-    made = creates(statefulset.plan(shards(podManagementPolicy="Parallel"), []))
-    assert [item.body["metadata"]["name"] for item in made] == ["s-0", "s-1", "s-2"]
+    creations = creates(statefulset.plan(shards(podManagementPolicy="Parallel"), []))
+    assert [item.body["metadata"]["name"] for item in creations] == ["s-0", "s-1", "s-2"]
 
 
 def test_statefulset_shrinks_from_the_top() -> None:
@@ -208,18 +208,18 @@ def tick(status: dict[str, Any] | None = None, **spec: Any) -> CronJob:
 
 def child(name: str, kind: str = "", created: str = NOW_TEXT) -> Job:
     conditions = [{"type": kind, "status": "True"}] if kind else []
-    made = body(name, {}, {"conditions": conditions})
-    made["metadata"]["creationTimestamp"] = created
-    return convert(made, Job)
+    job_body = body(name, {}, {"conditions": conditions})
+    job_body["metadata"]["creationTimestamp"] = created
+    return convert(job_body, Job)
 
 
 def test_cronjob_starts_a_job_at_its_time() -> None:
     assert creates(cronjob.plan(tick(), [], NOW + 599)) == []
     result = cronjob.plan(tick(), [], NOW + 601)
-    (made,) = creates(result)
-    assert made.body["metadata"]["name"] == f"tick-{int(NOW + 600) // 60}"
-    assert made.body["metadata"]["labels"] == {"l": "1"}
-    assert made.body["spec"] == {"parallelism": 2}
+    (creation,) = creates(result)
+    assert creation.body["metadata"]["name"] == f"tick-{int(NOW + 600) // 60}"
+    assert creation.body["metadata"]["labels"] == {"l": "1"}
+    assert creation.body["spec"] == {"parallelism": 2}
     assert status(result)["lastScheduleTime"] == "2026-01-01T00:10:00Z"
 
 
@@ -228,8 +228,8 @@ def test_cronjob_asks_to_be_looked_at_again_at_the_next_time() -> None:
 
 
 def test_run_already_started_is_not_started_again() -> None:
-    made = tick({"lastScheduleTime": "2026-01-01T00:10:00Z"})
-    assert creates(cronjob.plan(made, [], NOW + 700)) == []
+    cron_job = tick({"lastScheduleTime": "2026-01-01T00:10:00Z"})
+    assert creates(cronjob.plan(cron_job, [], NOW + 700)) == []
 
 
 def test_concurrency_policies() -> None:
@@ -253,5 +253,5 @@ def test_bad_schedule_is_survived() -> None:
 
 def test_history_of_finished_jobs_is_bounded() -> None:
     jobs = [child(f"tick-{n}", "Complete", f"2025-01-0{n}T00:00:00Z") for n in range(1, 6)]
-    made = tick({"lastScheduleTime": "2026-01-01T00:10:00Z"})
-    assert deletes(cronjob.plan(made, jobs, NOW + 700)) == ["tick-1", "tick-2"]
+    cron_job = tick({"lastScheduleTime": "2026-01-01T00:10:00Z"})
+    assert deletes(cronjob.plan(cron_job, jobs, NOW + 700)) == ["tick-1", "tick-2"]

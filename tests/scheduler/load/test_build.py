@@ -42,8 +42,8 @@ def build(cluster: Cluster, **params: object) -> Snapshot:
 def statuses(snapshot: Snapshot) -> dict[str, tuple[TaskStatus, str]]:
     return {
         task.name: (task.status, task.node)
-        for made in snapshot.cluster.pod_groups
-        for task in made.tasks
+        for pod_group in snapshot.cluster.pod_groups
+        for task in pod_group.tasks
     }
 
 
@@ -66,8 +66,8 @@ def test_one_pod_of_one_group_in_one_queue() -> None:
     cluster.put(
         PODS, pod("p", group="pg", requests={"cpu": "500m", "memory": "1Gi", "nvidia.com/gpu": "1"})
     )
-    made = build(cluster).cluster
-    (only_node,) = made.nodes
+    inputs = build(cluster).cluster
+    (only_node,) = inputs.nodes
     assert only_node.allocatable == {
         "cpu": 32000.0,
         "memory": 128 * 2.0**30,
@@ -79,7 +79,7 @@ def test_one_pod_of_one_group_in_one_queue() -> None:
         True,
         True,
     )
-    (only_queue,) = made.queues
+    (only_queue,) = inputs.queues
     assert (only_queue.parent, only_queue.display_name, only_queue.priority) == ("top", "q", 100)
     assert (only_queue.gpu.quota, only_queue.gpu.limit, only_queue.gpu.over_quota_weight) == (
         2,
@@ -89,7 +89,7 @@ def test_one_pod_of_one_group_in_one_queue() -> None:
     assert (only_queue.cpu.quota, only_queue.cpu.limit) == (inf, 4000)
     assert (only_queue.memory.quota, only_queue.memory.limit) == (100e6, 0)
     assert (only_queue.reclaim_min_runtime_s, only_queue.preempt_min_runtime_s) == (300, None)
-    (only_group,) = made.pod_groups
+    (only_group,) = inputs.pod_groups
     assert (only_group.namespace, only_group.name, only_group.priority, only_group.preemptible) == (
         "ns",
         "pg",
@@ -121,8 +121,8 @@ def test_statuses_of_pods() -> None:
     )
     cluster.put(BINDREQUESTS, bind_request("binding", "n1"))
     cluster.put(BINDREQUESTS, bind_request("failed-binding", "n1", status={"phase": "Failed"}))
-    made = build(cluster)
-    assert statuses(made) == {
+    snapshot = build(cluster)
+    assert statuses(snapshot) == {
         "running": (TaskStatus.RUNNING, "n1"),
         "leaving": (TaskStatus.RELEASING, "n1"),
         "stuck": (TaskStatus.STUCK_IN_RELEASING, "n1"),
@@ -134,7 +134,7 @@ def test_statuses_of_pods() -> None:
         "done": (TaskStatus.SUCCEEDED, "n1"),
         "waiting": (TaskStatus.PENDING, ""),
     }
-    assert [request.metadata.name for request in made.spent_requests] == ["failed-binding"]
+    assert [request.metadata.name for request in snapshot.spent_requests] == ["failed-binding"]
 
 
 def test_bind_request_for_an_earlier_pod_or_a_missing_node_is_spent() -> None:
@@ -143,9 +143,9 @@ def test_bind_request_for_an_earlier_pod_or_a_missing_node_is_spent() -> None:
     cluster.put(BINDREQUESTS, bind_request("again", "n1", owner_uid="earlier"))
     cluster.put(BINDREQUESTS, bind_request("lost", "gone-node"))
     cluster.put(BINDREQUESTS, bind_request("foreign", "other", labels={POOL: "a100"}))
-    made = build(cluster)
-    assert set(statuses(made).values()) == {(TaskStatus.PENDING, "")}
-    assert sorted(request.metadata.name for request in made.spent_requests) == ["again", "lost"]
+    snapshot = build(cluster)
+    assert set(statuses(snapshot).values()) == {(TaskStatus.PENDING, "")}
+    assert sorted(request.metadata.name for request in snapshot.spent_requests) == ["again", "lost"]
 
 
 def test_fraction_keeps_its_gpu_groups_from_request_then_labels() -> None:
@@ -193,12 +193,14 @@ def test_shard_sees_only_its_own_objects_but_all_pods_on_its_nodes() -> None:
         pod("elsewhere", node="n2", phase="Running"),
         pod("finished", node="n1", phase="Succeeded"),
     )
-    made = build(cluster, partition_value="a100").cluster
-    assert [item.name for item in made.nodes] == ["n1"]
-    assert [item.name for item in made.queues] == ["q"]
-    assert [item.name for item in made.pod_groups] == ["pg"]
-    assert made.node_pool == "a100"
-    assert {(item.task.name, item.is_foreign, item.is_reservation) for item in made.other_pods} == {
+    inputs = build(cluster, partition_value="a100").cluster
+    assert [item.name for item in inputs.nodes] == ["n1"]
+    assert [item.name for item in inputs.queues] == ["q"]
+    assert [item.name for item in inputs.pod_groups] == ["pg"]
+    assert inputs.node_pool == "a100"
+    assert {
+        (item.task.name, item.is_foreign, item.is_reservation) for item in inputs.other_pods
+    } == {
         ("visitor", False, False),
         ("system", True, False),
         ("reservation", False, True),
@@ -284,9 +286,9 @@ def test_subgroup_tree_with_aliases_and_an_orphan_pod() -> None:
         pod("a", group="pg", labels={label: "w0"}),
         pod("b", group="pg", labels={label: "workers"}),
     )
-    made = build(cluster).cluster
-    assert made.topologies[0].levels == ("example.com/zone", "kubernetes.io/hostname")
-    (only,) = made.pod_groups
+    inputs = build(cluster).cluster
+    assert inputs.topologies[0].levels == ("example.com/zone", "kubernetes.io/hostname")
+    (only,) = inputs.pod_groups
     assert only.root == SubGroupInput(
         min_subgroups=1,
         topology=Constraint(topology="t", required_level="example.com/zone"),

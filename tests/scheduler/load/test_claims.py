@@ -116,9 +116,9 @@ def test_claim_that_appears_later_changes_the_request_of_an_unchanged_pod() -> N
 
 def test_published_devices_add_to_a_nodes_gpus() -> None:
     cluster = Cluster().put(NODES, node("n0", gpus=0)).put(RESOURCE_SLICES, gpu_slice(3))
-    made = build(cluster)
-    assert (made.nodes[0].dra_gpus, made.nodes[0].allocatable["gpu"]) == (3.0, 3.0)
-    (only,) = made.devices.slices
+    inputs = build(cluster)
+    assert (inputs.nodes[0].dra_gpus, inputs.nodes[0].allocatable["gpu"]) == (3.0, 3.0)
+    (only,) = inputs.devices.slices
     assert (only.driver, only.pool, only.node, len(only.devices)) == ("gpu.x", "n0", "n0", 3)
     assert only.devices[1].attributes == {"index": 1, "model": "a100"}
 
@@ -279,14 +279,14 @@ def test_extended_resources_of_a_live_bind_request_come_back_as_they_went() -> N
 
 
 def test_the_claim_the_binder_made_is_known_as_its_pods_own() -> None:
-    made = claim(
+    extended_claim = claim(
         "p-extended-resources-x",
         *EXTENDED_ALLOCATION["deviceRequests"],
         status={"allocation": EXTENDED_ALLOCATION["allocation"]},
         annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
         ownerReferences=[{"kind": "Pod", "name": "p", "uid": "uid-p"}],
     )
-    (only,) = build(Cluster().put(RESOURCE_CLAIMS, made)).devices.claims
+    (only,) = build(Cluster().put(RESOURCE_CLAIMS, extended_claim)).devices.claims
     assert (only.allocation, only.owner_uid, only.is_extended_resource) == (
         GIVEN_NIC,
         "uid-p",
@@ -330,11 +330,11 @@ def test_containers_name_their_claim_requests() -> None:
         containers=[container("main", 1), {"name": "idle"}],
     )
     names = ("container-1-request-0", "container-3-request-0", "container-2-request-0")
-    given = replace(
+    allocation = replace(
         GIVEN_NIC,
         requests=tuple(DeviceRequest(name=name, device_class="nics") for name in names),
     )
-    mappings = extended_body(given, convert(body, Pod))["containerMappings"]
+    mappings = extended_body(allocation, convert(body, Pod))["containerMappings"]
     assert [(item["containerName"], item["requestName"]) for item in mappings] == [
         ("first", "container-1-request-0"),
         ("aside", "container-1-request-0"),

@@ -109,12 +109,12 @@ def test_quota_comparison_with_the_children_of_an_updated_parent() -> None:
         queue("b", "root", cpu=100, gpu=0, memory=0),
     ]
     answer = judged(new, old, *children, old=old, compares_quotas=True)
-    kept = [
+    parent_warnings = [
         text
         for text in answer.warnings
         if "parent CPU" in text or "parent GPU" in text or "parent Memory" in text
     ]
-    assert kept == [
+    assert parent_warnings == [
         "child queue a CPU quota (600) exceeds parent CPU quota (500)",
         "total children CPU quota (700) exceeds parent CPU quota (500)",
         "child queue a GPU quota (1.50) exceeds parent GPU quota (1.00)",

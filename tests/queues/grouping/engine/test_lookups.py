@@ -79,8 +79,8 @@ def test_groups_of_one_workload_are_found_by_the_beginning_of_their_name() -> No
         {"metadata": {"name": names[0], "namespace": "elsewhere"}, "spec": {}},
     )
     world.store.replace(PODGROUPS, world.gateway.list(PODGROUPS, as_type=PodGroup))
-    found = world.grouper.lookups.pod_groups_starting("lab", names[0])
-    assert {(g["metadata"]["namespace"], g["metadata"]["name"]) for g in found} == {
+    pod_groups = world.grouper.lookups.pod_groups_starting("lab", names[0])
+    assert {(g["metadata"]["namespace"], g["metadata"]["name"]) for g in pod_groups} == {
         ("lab", names[0]),
         ("lab", names[1]),
     }

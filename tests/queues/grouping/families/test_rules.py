@@ -70,9 +70,9 @@ def test_leader_worker_segments(
         "LeaderWorkerSet",
         {"leaderWorkerTemplate": {"size": size, "subGroupPolicy": policy}},
     )
-    found = minimums(spec_of(pod(the_set), the_set))
-    assert found == expected
-    assert sum(count for count in found.values() if count > 0) == size
+    minimum_of = minimums(spec_of(pod(the_set), the_set))
+    assert minimum_of == expected
+    assert sum(count for count in minimum_of.values() if count > 0) == size
     placed = [
         decided(
             pod(the_set, labels={"leaderworkerset.sigs.k8s.io/worker-index": str(index)}), the_set
@@ -80,7 +80,7 @@ def test_leader_worker_segments(
         for index in range(size)
     ]
     assert {name: placed.count(name) for name in placed} == {
-        n: c for n, c in found.items() if c > 0
+        n: c for n, c in minimum_of.items() if c > 0
     }
 
 
@@ -205,8 +205,8 @@ def test_a_replicated_job_scaled_to_zero_is_left_out() -> None:
     spec = {"replicatedJobs": [{"name": "a"}, {"name": "off", "replicas": 0}]}
     job_set = owner("jobset.x-k8s.io/v1alpha2", "JobSet", spec)
     labels = {"jobset.sigs.k8s.io/replicatedjob-name": "a", "jobset.sigs.k8s.io/job-index": "0"}
-    found = spec_of(pod(job_set, labels=labels), job_set)
-    assert (found["minSubGroup"], minimums(found)) == (1, {"a": -1, "a-replica-0": 1})
+    group_spec = spec_of(pod(job_set, labels=labels), job_set)
+    assert (group_spec["minSubGroup"], minimums(group_spec)) == (1, {"a": -1, "a-replica-0": 1})
 
 
 def test_a_masters_annotations_do_not_move_the_workers() -> None:

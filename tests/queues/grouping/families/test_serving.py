@@ -97,10 +97,10 @@ def test_a_revision_whose_pods_went_one_by_one_goes_on_so(
     others: list[tuple[str, str]], groups: list[tuple[str, str]], name: str
 ) -> None:
     pods = [grouped_pod(*other) for other in others]
-    made = [stored_group(group) for group, _ in groups]
-    for body, (_, kind) in zip(made, groups, strict=True):
+    existing_groups = [stored_group(group) for group, _ in groups]
+    for body, (_, kind) in zip(existing_groups, groups, strict=True):
         body["metadata"]["ownerReferences"] = [{"kind": kind, "name": "x"}]
-    assert decided(served(), SERVICE, revision(), *pods, *made).pod_group == name
+    assert decided(served(), SERVICE, revision(), *pods, *existing_groups).pod_group == name
 
 
 def test_a_served_pod_needs_a_revision_that_exists() -> None:

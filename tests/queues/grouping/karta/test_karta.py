@@ -88,8 +88,8 @@ def test_minimum_replicas_come_before_replicas_and_a_zero_says_nothing() -> None
         ({"b": {}, "c": {"replicas": 5}}, 5),
     ):
         the_ring = ring(**spec)
-        (found,) = spec_of(member("b", the_ring), the_ring, rule)["subGroups"]
-        assert found["minMember"] == members
+        (sub_group,) = spec_of(member("b", the_ring), the_ring, rule)["subGroups"]
+        assert sub_group["minMember"] == members
 
 
 def test_a_part_without_a_scale_cannot_be_a_subgroup() -> None:

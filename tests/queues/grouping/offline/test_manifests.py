@@ -23,11 +23,11 @@ def specs(report: GroupReport) -> dict[str, dict[str, Any]]:
 
 
 def owners(report: GroupReport) -> dict[str, str]:
-    found = {}
+    owner_of = {}
     for group in report.pod_groups:
         (owner,) = group["metadata"]["ownerReferences"]
-        found[group["metadata"]["name"]] = f"{owner['kind']}/{owner['name']}"
-    return found
+        owner_of[group["metadata"]["name"]] = f"{owner['kind']}/{owner['name']}"
+    return owner_of
 
 
 def sub_groups(spec: dict[str, Any]) -> list[tuple[str, str, int]]:

@@ -146,10 +146,10 @@ def test_pods_of_other_schedulers_leave_the_total_that_queues_share() -> None:
 
 def test_gated_and_finished_tasks_are_counted_apart() -> None:
     built = cluster().node("n").pending("p", 3)
-    given = [TaskStatus.GATED, TaskStatus.SUCCEEDED, TaskStatus.PENDING]
+    statuses = [TaskStatus.GATED, TaskStatus.SUCCEEDED, TaskStatus.PENDING]
     tasks = tuple(
         replace(task, status=status)
-        for task, status in zip(built._groups[0].tasks, given, strict=True)
+        for task, status in zip(built._groups[0].tasks, statuses, strict=True)
     )
     built._groups[0] = replace(built._groups[0], tasks=tasks)
     state = build_state(built.build())

@@ -17,7 +17,7 @@ R, P, G, X = TaskStatus.RUNNING, TaskStatus.PENDING, TaskStatus.GATED, TaskStatu
 
 def view_of(root: SubGroupInput, tasks: dict[str, list[TaskStatus]]) -> GangView:
     """Make a view of one pod group; tasks by pod set, in task order."""
-    given = [
+    inputs = [
         TaskInput(
             name=f"{name}{number}",
             uid=f"{name}{number}",
@@ -29,7 +29,7 @@ def view_of(root: SubGroupInput, tasks: dict[str, list[TaskStatus]]) -> GangView
         for name, statuses in tasks.items()
         for number, status in enumerate(statuses)
     ]
-    group = PodGroupInput(name="g", uid="g", queue="default", root=root, tasks=tuple(given))
+    group = PodGroupInput(name="g", uid="g", queue="default", root=root, tasks=tuple(inputs))
     return cluster().node("n", gpus=99).group(group).session().view(0)
 
 
