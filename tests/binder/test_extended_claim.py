@@ -10,7 +10,7 @@ from kube.errors import KubeError, ServerError
 from kube.resources import PODS, RESOURCE_CLAIMS
 from tests.binder.objects import Harness, pod, request
 
-ASKED = [
+DEVICE_REQUESTS = [
     {
         "name": "container-0-request-0",
         "exactly": {"deviceClassName": "lens", "allocationMode": "ExactCount", "count": 1},
@@ -34,7 +34,7 @@ def wanting(device: str = "d0") -> dict[str, Any]:
     return request(
         extendedResourceClaimAllocation={
             "allocation": devices(device),
-            "deviceRequests": ASKED,
+            "deviceRequests": DEVICE_REQUESTS,
             "containerMappings": MAPPINGS,
         }
     )
@@ -45,7 +45,7 @@ def claiming(device: str = "d0", **extra: Any) -> Harness:
 
 
 def left_over(name: str, *, device: str = "", owner: str = "uid-p", **spec: Any) -> dict[str, Any]:
-    """A claim of an attempt that was cut off."""
+    """Return a claim of an attempt that was cut off."""
     return {
         "metadata": {
             "name": name,
@@ -55,7 +55,7 @@ def left_over(name: str, *, device: str = "", owner: str = "uid-p", **spec: Any)
             "finalizers": ["resource.kubernetes.io/delete-protection"],
             "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner}],
         },
-        "spec": spec or {"devices": {"requests": ASKED}},
+        "spec": spec or {"devices": {"requests": DEVICE_REQUESTS}},
         "status": {"allocation": devices(device)} if device else {},
     }
 
@@ -82,7 +82,7 @@ def test_the_claim_is_owned_by_the_pod_and_named_in_its_status() -> None:
             "blockOwnerDeletion": True,
         }
     ]
-    assert claim["spec"] == {"devices": {"requests": ASKED}}
+    assert claim["spec"] == {"devices": {"requests": DEVICE_REQUESTS}}
     assert claim["status"] == {
         "allocation": devices(),
         "reservedFor": [{"resource": "pods", "name": "p", "uid": "uid-p"}],
@@ -110,7 +110,9 @@ def test_a_matching_claim_of_an_interrupted_attempt_is_used(device: str) -> None
     "stale",
     [
         left_over("old", device="d7"),
-        left_over("old", devices={"requests": [{**ASKED[0], "name": "container-0-request-1"}]}),
+        left_over(
+            "old", devices={"requests": [{**DEVICE_REQUESTS[0], "name": "container-0-request-1"}]}
+        ),
     ],
 )
 def test_a_claim_of_an_earlier_attempt_that_differs_is_replaced(stale: dict[str, Any]) -> None:
@@ -175,7 +177,7 @@ def test_a_binding_without_an_answer_is_neither_reported_nor_rolled_back() -> No
 
 
 def test_a_request_with_an_empty_allocation_fails() -> None:
-    body = request(extendedResourceClaimAllocation={"deviceRequests": ASKED})
+    body = request(extendedResourceClaimAllocation={"deviceRequests": DEVICE_REQUESTS})
     harness = Harness().seed(pods=[pod()], requests=[body]).run()
     assert harness.status()["reason"] == (
         "plugin dynamicresources failed in PreBind: empty allocation for extended resources in "

@@ -20,7 +20,7 @@ def role_ref(kind: str, name: str) -> dict[str, str]:
 
 
 def wait_allowed(api: Api, path: str) -> None:
-    """A real server's role cache follows within a moment."""
+    """Wait until a path is no longer forbidden: the role cache of a real server follows within a moment."""
     deadline = time.monotonic() + 5
     while api.get(path).status == 403:
         assert time.monotonic() < deadline, f"{path} is still forbidden after 5 s"
@@ -92,8 +92,8 @@ def test_a_plain_user_does_not_learn_which_paths_exist(api: Api, path: str) -> N
     assert api.get(path).status == 404
 
 
-def test_apply_that_creates_needs_both_verbs_and_names_count_for_create_too(api: Api) -> None:
-    """A create names no object; an apply does, so a role may allow making just this one."""
+def test_an_apply_that_creates_needs_patch_and_create_for_that_name(api: Api) -> None:
+    """Check that a role may allow creating just one object by apply; a POST names none, so it stays forbidden."""
     plain = api.as_user(PLAIN_USER)
     rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["mine", "changed"]}
     rules = [

@@ -50,7 +50,7 @@ def test_the_checks_notice(kind: str, break_it: Callable[[DeviceCluster], None],
         check_devices(machine.cluster)
 
 
-def test_sixteen_halves_at_once_fill_four_devices_with_four_reservations_that_stay() -> None:
+def test_of_sixteen_half_gpu_pods_eight_fill_four_devices_and_no_reservation_is_replaced() -> None:
     machine = Devices()
     machine.begin([])
     for number in range(16):

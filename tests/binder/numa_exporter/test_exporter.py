@@ -79,7 +79,7 @@ def test_a_placement_is_written_once_until_it_changes() -> None:
     assert (annotation(gateway), patches(gateway)) == (ON_ZONE_1, 2)
 
 
-def test_what_could_not_be_written_is_written_by_the_next_look() -> None:
+def test_what_could_not_be_written_is_written_by_the_next_poll() -> None:
     gateway, _, exporter = node_with_a_pod()
     gateway.fail_next("patch", "pods", ServerError("no answer"))
     exporter.poll()
@@ -88,7 +88,7 @@ def test_what_could_not_be_written_is_written_by_the_next_look() -> None:
     assert annotation(gateway) == ON_ZONE_0
 
 
-def test_a_pod_that_is_gone_is_asked_for_once() -> None:
+def test_a_pod_that_is_gone_is_patched_once() -> None:
     gateway, kubelet, exporter = node_with_a_pod()
     kubelet.answers = [on_zone(0, "gone")]
     exporter.poll()
@@ -96,7 +96,7 @@ def test_a_pod_that_is_gone_is_asked_for_once() -> None:
     assert patches(gateway) == 1
 
 
-def test_the_second_look_repairs_what_differs_on_this_node_only() -> None:
+def test_a_resync_repairs_what_differs_on_this_node_only() -> None:
     gateway, kubelet, exporter = node_with_a_pod()
     kubelet.answers = [on_zone(0), on_zone(0, "elsewhere")]
     exporter.poll()
@@ -109,20 +109,20 @@ def test_the_second_look_repairs_what_differs_on_this_node_only() -> None:
     assert (annotation(gateway), annotation(gateway, "elsewhere")) == (ON_ZONE_0, "[]")
 
 
-def test_looks_go_on_after_errors_but_not_without_rights() -> None:
-    looks: list[str] = []
+def test_polling_goes_on_after_errors_but_not_without_rights() -> None:
+    polls: list[str] = []
 
     class Exporter(PlacementExporter):
         def poll(self) -> None:
-            looks.append("poll")
-            if len(looks) == 1:
+            polls.append("poll")
+            if len(polls) == 1:
                 raise AllocationError("no kubelet")
             raise UnauthorizedError("no", status=401)
 
     exporter = Exporter(FakeGateway(), "n1", Kubelet(), {})
     with pytest.raises(UnauthorizedError):
         run(exporter, threading.Event(), 0.001, 0)
-    assert looks == ["poll", "poll"]
+    assert polls == ["poll", "poll"]
 
 
 def test_it_needs_to_know_its_node_and_sensible_intervals(

@@ -149,7 +149,7 @@ async def running(cluster: InProcess) -> AsyncIterator[InProcess]:
 
 
 async def settled(condition: Any, timeout_s: float = 3.0) -> None:
-    """Give the controllers turns until something holds."""
+    """Let the controllers work until a condition holds."""
     async with asyncio.timeout(timeout_s):
         while not condition():
             await asyncio.sleep(0.005)
@@ -184,7 +184,7 @@ def owned(body: dict[str, Any], owner: dict[str, Any], *, blocks: bool = False) 
 
 
 def widget_definition(spec_schema: dict[str, Any], **version: Any) -> dict[str, Any]:
-    """A CRD `widgets.example.com` whose spec has this schema."""
+    """Return a CRD `widgets.example.com` whose spec has this schema."""
     schema = {
         "type": "object",
         "properties": {
