@@ -21,4 +21,5 @@ def plain_queue(name: str, parent: str = "", quota: float = 0) -> dict[str, Any]
     amounts = {"quota": 0, "limit": -1, "overQuotaWeight": 1}
     resources = {"gpu": {**amounts, "quota": quota}, "cpu": amounts, "memory": amounts}
     spec = {"resources": resources, **({"parentQueue": parent} if parent else {})}
-    return {"metadata": {"name": name}, "spec": spec}
+    kind = {"apiVersion": "scheduling.run.ai/v2", "kind": "Queue"}
+    return {**kind, "metadata": {"name": name}, "spec": spec}
