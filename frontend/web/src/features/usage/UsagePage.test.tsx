@@ -83,11 +83,22 @@ function report(by: UsageReport["by"]): UsageReport {
   };
 }
 
+const EDIT = {
+  id: 1,
+  at: "2026-11-28T12:00:00.000Z",
+  actor: "ana",
+  state: "done",
+  reason: "more work",
+  diff: [{ pointer: "/quota/gpu", before: 8, after: 12 }],
+};
+
 function serve(url: URL): Response {
   asked.push(url);
   if (url.pathname === "/api/v1/me") return Response.json(adminMe());
   if (url.pathname === "/api/v1/history/usage") return Response.json(BARS);
   if (url.pathname === "/api/v1/queues/team/history") return Response.json(HISTORY_OF_TEAM);
+  if (url.pathname === "/api/v1/audit") return Response.json({ items: [EDIT], next: null });
+  if (url.pathname === "/api/v1/evictions") return Response.json({ items: [], next: null });
   return Response.json(report(url.searchParams.get("by") as UsageReport["by"]));
 }
 
@@ -180,5 +191,18 @@ describe("the history of a queue", () => {
       "1 min",
       "1",
     ]);
+  });
+
+  it("marks a change of the queue in the chart, and lists it", async () => {
+    show("/queues/team/history?range=7d");
+    const table = await screen.findByRole("group", { name: HISTORY.happenings });
+    expect(cells(within(table).getAllByRole("row")[1] as HTMLElement).slice(1)).toEqual([
+      HISTORY.changed,
+      "ana",
+      "GPU quota 8 GPUs → 12 GPUs · more work",
+    ]);
+    expect(asked.find(({ pathname }) => pathname.endsWith("/audit"))?.search).toContain(
+      "queue=team",
+    );
   });
 });
