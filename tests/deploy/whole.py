@@ -14,13 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.deploy.chart import CHART, NAMESPACE, Manifest, run_helm
 from tests.deploy.installed import Broker, Installed, running_broker, simulated_nodes
 from tests.integration.postgres import PostgresServer, postgres_server_or_skip
 from tests.integration.stack import wait_until
-from tests.real_cluster.build import HELM, ensure_program
+from tests.real_cluster.build import (
+    CONTROLLER_MANAGER,
+    HELM,
+    ClusterUnavailableError,
+    ensure_program,
+)
 from tests.real_cluster.cluster import RealCluster
 from tests.real_cluster.controller_manager import running_controller_manager
 from tests.real_cluster.fixture import running_or_skip
@@ -85,8 +91,11 @@ def whole_or_skip(
     """
     with ExitStack() as stack:
         cluster = stack.enter_context(running_or_skip(folder / "cluster"))
-        # Built with Go like the cluster, so whatever is missing has skipped already.
-        helm = ensure_program(HELM)
+        try:
+            helm = ensure_program(HELM)
+            ensure_program(CONTROLLER_MANAGER)
+        except ClusterUnavailableError as error:
+            pytest.skip(f"no helm or no controller manager here: {error}")
         database = stack.enter_context(postgres_server_or_skip())
         broker = stack.enter_context(running_broker(folder / "broker"))
         stack.enter_context(running_controller_manager(cluster))
