@@ -10,13 +10,13 @@ from kube.gateway import Gateway
 from kube.resources import QUEUES
 from queues.admission.objects.pending_places import PendingPlaces
 from queues.admission.objects.podgroup import validate_pod_group
-from queues.admission.objects.queue import tree_of, validate_queue
+from queues.admission.objects.queue import validate_queue
 from queues.admission.objects.topology import validate_topology
 from queues.admission.pods.webhook import mutate_pod, validate_pod
 from queues.admission.review import Handler, ReviewRequest, Verdict, denied, respond
 from queues.admission.settings import AdmissionSettings
 from queues.tree.hierarchy import Tree
-from queues.tree.shape import read_queue
+from queues.tree.shape import QueueShape, read_queue
 
 MUTATE_POD = "/mutate--v1-pod"
 VALIDATE_POD = "/validate--v1-pod"
@@ -89,6 +89,25 @@ class Routes:
         return None
 
 
-def listed_tree(gateway: Gateway) -> Tree:
-    """Return the queue tree of the API server."""
-    return tree_of(list(gateway.list(QUEUES, as_type=dict).items))
+@dataclass(slots=True)
+class ListedTree:
+    """Reads the queue tree of the API server; a queue that has not changed since the last call is not read again.
+
+    Without that, creating many queues one after the other would read each of them at every creation.
+    """
+
+    gateway: Gateway
+    #: By name: the resourceVersion and the shape.
+    _shapes: dict[str, tuple[str, QueueShape]] = field(default_factory=dict)
+
+    def __call__(self) -> Tree:
+        """Return the tree as it is now."""
+        known, shapes = self._shapes, {}
+        for body in self.gateway.list(QUEUES, as_type=dict).items:
+            name, version = body["metadata"]["name"], body["metadata"].get("resourceVersion", "")
+            entry = known.get(name)
+            if entry is None or entry[0] != version:
+                entry = (version, read_queue(body)[0])
+            shapes[name] = entry
+        self._shapes = shapes
+        return {shape.name: shape for _version, shape in shapes.values()}

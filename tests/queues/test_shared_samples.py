@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from queues.admission.objects.queue import tree_of
 from queues.admission.routes import (
     MUTATE_POD,
     VALIDATE_POD,
@@ -17,6 +16,7 @@ from queues.admission.routes import (
 from queues.grouping.base import Settings
 from queues.grouping.offline.manifests import read_manifests
 from queues.grouping.offline.report import group_objects
+from queues.tree.shape import shapes_of
 from tests.queues.admission.reviews import Answer, ask
 from tests.shared import shared_path
 
@@ -60,7 +60,7 @@ def test_refusals_read_as_stated(name: str) -> None:
 
 def test_a_queue_without_resources_is_refused() -> None:
     (body,) = objects("62-queue-rejected")
-    answer = ask(VALIDATE_QUEUE, body, tree=tree_of(objects("01-queues")))
+    answer = ask(VALIDATE_QUEUE, body, tree=shapes_of(objects("01-queues")))
     assert answer.message == "resources must be specified"
 
 
@@ -68,7 +68,7 @@ def test_the_queue_tree_is_accepted_queue_by_queue() -> None:
     known: list[dict[str, Any]] = []
     warnings: list[str] = []
     for body in objects("01-queues"):
-        answer = ask(VALIDATE_QUEUE, body, tree=tree_of(known))
+        answer = ask(VALIDATE_QUEUE, body, tree=shapes_of(known))
         assert answer.allowed
         warnings += answer.warnings
         known.append(body)

@@ -6,8 +6,7 @@ as unlimited. Our own rules do, and always run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from queues.admission.review import ALLOWED, DeniedError, ReviewRequest, Verdict
 from queues.tree import hierarchy
@@ -98,11 +97,6 @@ def _against_children(queue: QueueShape, children: list[QueueShape]) -> Iterator
                 f"total children {NAMES[resource]} quota ({_number(total, resource)}) exceeds parent "
                 f"{NAMES[resource]} quota ({_number(above, resource)})"
             )
-
-
-def tree_of(bodies: list[Mapping[str, Any]]) -> dict[str, QueueShape]:
-    """Return Queue bodies as shapes by name."""
-    return {shape.name: shape for shape, _ in (read_queue(body) for body in bodies)}
 
 
 def _verdict(findings: tuple[Finding, ...]) -> Verdict:

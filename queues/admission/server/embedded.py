@@ -14,7 +14,7 @@ from queues.admission.install.registration import (
     ServiceTarget,
     UrlTarget,
 )
-from queues.admission.routes import Routes, listed_tree
+from queues.admission.routes import ListedTree, Routes
 from queues.admission.server.server import AdmissionServer
 from queues.admission.server.switches import (
     configurations_off,
@@ -44,9 +44,7 @@ def admission_server() -> AdmissionServer | AdmissionWithdrawal:
         names = [f"{target.name}.{namespace}.svc", f"{target.name}.{namespace}.svc.cluster.local"]
     return AdmissionServer(
         gateway=gateway,
-        routes=Routes(
-            tree=lambda: listed_tree(gateway), settings=pods, compares_quotas=compares_quotas
-        ),
+        routes=Routes(tree=ListedTree(gateway), settings=pods, compares_quotas=compares_quotas),
         folder=Path(settings.KAIWEB_HOME) / "admission",
         registration=Registration(
             target=target,

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from queues import cluster
 from queues.admission.review import BadReviewError
-from queues.admission.routes import Routes, listed_tree
+from queues.admission.routes import ListedTree, Routes
 from queues.admission.server.switches import settings_from_environment
 
 JSON = "application/json"
@@ -33,7 +33,7 @@ def review(request: HttpRequest) -> HttpResponse:
 def _routes() -> Routes:
     settings, compares_quotas = settings_from_environment()
     return Routes(
-        tree=lambda: listed_tree(cluster.gateway()),
+        tree=ListedTree(cluster.gateway()),
         settings=settings,
         compares_quotas=compares_quotas,
     )

@@ -13,12 +13,12 @@ from rest_framework.test import APIClient
 
 from kube.objects.cluster import Lease
 from kube.resources import LEASES, QUEUES, Resource
-from queues.admission.objects.queue import tree_of
 from queues.editing import tree_lock
 from queues.editing.tree_lock import LEASE, NAMESPACE, lock_of
 from queues.errors import BusyError
 from queues.models import QuotaChange
 from queues.tree.hierarchy import children, problem_of
+from queues.tree.shape import shapes_of
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import queue_body
 
@@ -70,7 +70,7 @@ def at_once(cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> Callable[.
 
 
 def problems(cluster: FakeGateway) -> dict[str, str]:
-    tree = tree_of(list(cluster.list(QUEUES, as_type=dict).items))
+    tree = shapes_of(list(cluster.list(QUEUES, as_type=dict).items))
     return {name: problem_of(tree, name) for name in tree if problem_of(tree, name)}
 
 
@@ -174,7 +174,7 @@ def test_a_deleted_queue_that_got_a_child_from_kubectl_is_made_again(
     response = client.delete(f"{URL}/product", headers={"If-Match": tag})
     assert (response.status_code, response.json()["errors"][0]["code"]) == (422, "has-children")
     assert cluster.raw(QUEUES, "product")["spec"] == spec
-    tree = tree_of(list(cluster.list(QUEUES, as_type=dict).items))
+    tree = shapes_of(list(cluster.list(QUEUES, as_type=dict).items))
     assert (children(tree, "product"), problems(cluster)) == (["late"], {})
 
 

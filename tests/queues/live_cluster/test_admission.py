@@ -18,7 +18,7 @@ from queues.admission.install.registration import (
     UrlTarget,
     configurations,
 )
-from queues.admission.routes import Routes, listed_tree
+from queues.admission.routes import ListedTree, Routes
 from queues.admission.server.server import AdmissionServer
 from queues.admission.settings import AdmissionSettings
 from queues.grouping.offline.manifests import read_manifests
@@ -42,7 +42,7 @@ def webhooks(gateway: Gateway, folder: Path, **options: Any) -> Iterator[Admissi
     settings = AdmissionSettings(gpu_sharing=True, **options)
     server = AdmissionServer(
         gateway=gateway,
-        routes=Routes(tree=lambda: listed_tree(gateway), settings=settings),
+        routes=Routes(tree=ListedTree(gateway), settings=settings),
         folder=folder,
         registration=Registration(
             target=UrlTarget(base=""),

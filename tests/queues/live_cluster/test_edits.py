@@ -25,7 +25,6 @@ from kube.objects.meta import convert
 from kube.resources import NAMESPACES, QUEUES
 from queues import services
 from queues.access.rights import Grant, Rights
-from queues.admission.objects.queue import tree_of
 from queues.editing import tree_lock
 from queues.editing.tags import tag_of_body, tag_of_row
 from queues.editing.write_requests import WriteRequest
@@ -33,6 +32,7 @@ from queues.errors import FieldOwnedError, QueuesError, StaleQueueError
 from queues.mirror.rows import queue_row
 from queues.mirror.views import QueueView
 from queues.tree.hierarchy import problem_of
+from queues.tree.shape import shapes_of
 from tests.queues.live_cluster.test_admission import webhooks
 from tests.queues.live_cluster.waiting import eventually
 
@@ -107,7 +107,7 @@ def at_once(*works: Callable[[], Any]) -> list[str]:
 
 
 def problems(gateway: Gateway) -> list[str]:
-    tree = tree_of(list(gateway.list(QUEUES, as_type=dict).items))
+    tree = shapes_of(list(gateway.list(QUEUES, as_type=dict).items))
     return [problem for name in tree if (problem := problem_of(tree, name))]
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from kube.resources import QUEUES
 from queues.admission.objects.pending_places import CACHE_S, PendingPlaces
-from queues.admission.objects.queue import tree_of
-from queues.admission.routes import VALIDATE_QUEUE, Routes, listed_tree
+from queues.admission.routes import VALIDATE_QUEUE, ListedTree, Routes
 from queues.tree.hierarchy import problem_of
+from queues.tree.shape import read_queue, shapes_of
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import queue_body
 
@@ -25,7 +25,7 @@ def cluster() -> FakeGateway:
 
 
 def routes_of(cluster: FakeGateway) -> Routes:
-    return Routes(tree=lambda: listed_tree(cluster))
+    return Routes(tree=ListedTree(cluster))
 
 
 def refusal(
@@ -107,7 +107,7 @@ def test_a_dry_run_blocks_no_later_move(cluster: FakeGateway) -> None:
 def test_a_move_without_a_watch_event_is_forgotten() -> None:
     now = 0.0
     places = PendingPlaces(clock=lambda: now)
-    tree = tree_of([{**queue_body(name)} for name in ("a", "b")])
+    tree = shapes_of([{**queue_body(name)} for name in ("a", "b")])
     places.add("new", "b", "")
     assert places.cycle(tree, "b", "new") == ["new", "b"]
     now = CACHE_S
@@ -133,5 +133,25 @@ def test_threads_that_ask_at_once_make_no_circle(cluster: FakeGateway) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        tree = listed_tree(cluster)
+        tree = ListedTree(cluster)()
         assert [problem_of(tree, name) for name in ("a", "b")] == ["", ""]
+
+
+def test_the_tree_follows_edits_and_reads_only_what_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = FakeGateway()
+    cluster.seed(QUEUES, *({"metadata": {"name": name}, "spec": {}} for name in ("a", "b", "c")))
+    read: list[str] = []
+
+    def counted(body: Any) -> Any:
+        read.append(body["metadata"]["name"])
+        return read_queue(body)
+
+    monkeypatch.setattr("queues.admission.routes.read_queue", counted)
+    tree = ListedTree(cluster)
+    assert (set(tree()), read) == ({"a", "b", "c"}, ["a", "b", "c"])
+    cluster.patch(QUEUES, "b", {"spec": {"parentQueue": "a"}})
+    cluster.delete(QUEUES, "c")
+    assert {name: shape.parent for name, shape in tree().items()} == {"a": "", "b": "a"}
+    assert read == ["a", "b", "c", "b"]

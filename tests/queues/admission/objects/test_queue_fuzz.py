@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from kube.objects.meta import convert
 from kube.objects.queue import Queue
-from queues.admission.objects.queue import tree_of
 from queues.admission.routes import VALIDATE_QUEUE, Routes
 from queues.tree.hierarchy import problem_of
+from queues.tree.shape import shapes_of
 from scheduler.core.cluster.inputs import ClusterInput, NodeInput, PodGroupInput, TaskInput
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.cycle import open_session
@@ -90,7 +90,7 @@ def shares_of(bodies: dict[str, dict[str, Any]]) -> dict[str, tuple[float, ...]]
 def test_what_the_webhook_lets_through_the_scheduler_takes(seed: int, compares: bool) -> None:
     edits = Edits(seed)
     bodies: dict[str, dict[str, Any]] = {}
-    routes = Routes(tree=lambda: tree_of(list(bodies.values())), compares_quotas=compares)
+    routes = Routes(tree=lambda: shapes_of(list(bodies.values())), compares_quotas=compares)
     for _ in range(10):
         name = edits.random.choice(NAMES)
         old = bodies.get(name)
@@ -106,7 +106,7 @@ def test_what_the_webhook_lets_through_the_scheduler_takes(seed: int, compares: 
         else:
             bodies[name] = new
     shares = shares_of(bodies)
-    tree = tree_of(list(bodies.values()))
+    tree = shapes_of(list(bodies.values()))
     for name in bodies:
         problem = problem_of(tree, name)
         # Parents may come later, so a missing one is let through; a cycle never is.

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from queues.admission.objects.queue import tree_of
 from queues.admission.routes import VALIDATE_QUEUE, VALIDATE_TOPOLOGY
+from queues.tree.shape import shapes_of
 from tests.queues.admission.reviews import Answer, accepted, ask
 
 
@@ -24,7 +24,7 @@ def queue(
 
 
 def judged(body: dict[str, Any] | None, *others: dict[str, Any], **options: Any) -> Answer:
-    return ask(VALIDATE_QUEUE, body, tree=tree_of(list(others)), **options)
+    return ask(VALIDATE_QUEUE, body, tree=shapes_of(list(others)), **options)
 
 
 def test_a_queue_needs_resources() -> None:
