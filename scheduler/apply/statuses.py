@@ -36,6 +36,7 @@ from scheduler.settings.params import ShardParams
 
 log = logging.getLogger(__name__)
 MAX_REMEMBERED = 50_000
+#: The schedulingBackoff that allows a pod group one attempt on each node pool.
 BACK_OFF_AT_ONCE = 1
 UNSCHEDULABLE = "Unschedulable"
 BINDING_ERROR = "BindingError"
@@ -45,7 +46,13 @@ HELD_BY_QUEUE = frozenset({"OverLimit", "NonPreemptibleOverQuota"})
 
 @dataclass(slots=True)
 class StatusWriter:
-    """Writes events and conditions of pods and pod groups; lives until the settings change."""
+    """Writes events and conditions of pods and pod groups; lives until the settings change.
+
+    Attributes
+    ----------
+    wall : tells the time of day
+    on_fatal : called with an error after which no write can succeed, because the credentials are refused
+    """
 
     gateway: Gateway
     recorder: Recorder
@@ -68,13 +75,13 @@ class StatusWriter:
         other, the next cycle compares with the object and writes again.
         """
         writes: list[Callable[[], object]] = []
-        for mark in marks:
-            writes.extend(self._mark(snapshot, mark))
-        waiting = 0
+        for group_marks in marks:
+            writes.extend(self._write_marks(snapshot, group_marks))
+        unschedulable = 0
         for verdict in verdicts:
             group = snapshot.groups.get(f"{verdict.namespace}/{verdict.name}")
             if group is not None:
-                waiting += len(verdict.pods)
+                unschedulable += len(verdict.pods)
                 writes.extend(self._report_group(snapshot, group, verdict))
         for key, cause in snapshot.refused_pods.items():
             text = f"The pod cannot be read: {cause}"
@@ -83,7 +90,7 @@ class StatusWriter:
             future = self.pool.submit(self._attempt, work)
             self._running.add(future)
             future.add_done_callback(self._running.discard)
-        return waiting
+        return unschedulable
 
     def wait(self) -> None:
         """Wait for the writes started so far."""
@@ -104,7 +111,7 @@ class StatusWriter:
             writes.extend(self._report_pod(snapshot, orphan_pod, text, UNSCHEDULABLE))
         if not verdict.is_waiting:
             if not verdict.is_settling and group.status.scheduling_conditions:
-                writes.extend(self._clear(group))
+                writes.extend(self._clear_conditions(group))
             return writes
         if verdict.not_ready:
             self.recorder.record(
@@ -112,19 +119,20 @@ class StatusWriter:
             )
             return writes
         code = verdict.cause.code if verdict.cause is not None else ""
-        mark = "" if group.spec.mark_unschedulable is False else self._mark_of(verdict)
+        has_conditions = group.spec.mark_unschedulable is not False
+        condition_reason = self._condition_reason(verdict) if has_conditions else ""
         for pod in verdict.pods:
             text, own_code = prefix + pod.message, pod.code or code
-            writes.extend(self._report_pod(snapshot, pod, text, mark, own_code))
+            writes.extend(self._report_pod(snapshot, pod, text, condition_reason, own_code))
         message = prefix + verdict.message
         self.recorder.record(
-            event_about(PODGROUPS, group, NORMAL, "Unschedulable", message, _coded(code))
+            event_about(PODGROUPS, group, NORMAL, "Unschedulable", message, _code_annotation(code))
         )
         if not verdict.has_active:
-            writes.extend(self._condition(group, message, verdict.reasons))
+            writes.extend(self._replace_condition(group, message, verdict.reasons))
         return writes
 
-    def _condition(
+    def _replace_condition(
         self, group: PodGroup, message: str, reasons: tuple[Reason, ...]
     ) -> list[Callable[[], object]]:
         """Replace this pool's condition, unless the latest one is equal."""
@@ -139,7 +147,7 @@ class StatusWriter:
             latest.status,
         ) == (UNSCHEDULABLE_ON_POOL, pool, "Unschedulable", message, "True")
         is_last = bool(conditions) and conditions[-1].node_pool == pool
-        if (is_equal and is_last) or not self._differs(group, "condition", message):
+        if (is_equal and is_last) or not self._remember_if_new(group, "condition", message):
             return []
         number = max(0, transition_number(latest)) if latest is not None else 0
         fresh = {
@@ -155,8 +163,8 @@ class StatusWriter:
         others = [as_body(item) for item in conditions if item.node_pool != pool]
         return [self._patch_group(group, {"schedulingConditions": [*others, fresh]})]
 
-    def _clear(self, group: PodGroup) -> list[Callable[[], object]]:
-        if not self._differs(group, "condition", ""):
+    def _clear_conditions(self, group: PodGroup) -> list[Callable[[], object]]:
+        if not self._remember_if_new(group, "condition", ""):
             return []
         return [self._patch_group(group, {"schedulingConditions": None})]
 
@@ -166,21 +174,21 @@ class StatusWriter:
             PODGROUPS, meta.name, {"status": status}, namespace=meta.namespace, sub="status"
         )
 
-    def _mark(self, snapshot: Snapshot, mark: GroupMarks) -> list[Callable[[], object]]:
+    def _write_marks(self, snapshot: Snapshot, marks: GroupMarks) -> list[Callable[[], object]]:
         """Write the timestamps that a later cycle, maybe of another process, must know."""
-        group = snapshot.groups.get(f"{mark.namespace}/{mark.pod_group}")
+        group = snapshot.groups.get(f"{marks.namespace}/{marks.pod_group}")
         if group is None:
             return []
         wanted = {
-            LAST_START: _moment(mark.last_start, snapshot.now),
-            LAST_EVICTION: _moment(mark.last_eviction, snapshot.now),
-            STALE_SINCE: _moment(mark.stale_since, snapshot.now),
+            LAST_START: _timestamp(marks.last_start, snapshot.now),
+            LAST_EVICTION: _timestamp(marks.last_eviction, snapshot.now),
+            STALE_SINCE: _timestamp(marks.stale_since, snapshot.now),
         }
         carried = group.metadata.annotations
         changed = {
             key: value for key, value in wanted.items() if not _is_same(carried.get(key), value)
         }
-        if not changed or not self._differs(group, "marks", tuple(sorted(wanted.items()))):
+        if not changed or not self._remember_if_new(group, "marks", tuple(sorted(wanted.items()))):
             return []
         meta = group.metadata
         body = {"metadata": {"annotations": changed}}
@@ -188,37 +196,48 @@ class StatusWriter:
 
     # ------------------------------------------------------------------------------------- pods
 
-    def _mark_of(self, verdict: GroupVerdict) -> str:
-        """Return the condition's reason: `queue_limited_condition` if only the queue holds it back (ADR 4)."""
+    def _condition_reason(self, verdict: GroupVerdict) -> str:
+        """Return the reason of the pods' conditions: `queue_limited_condition` if only the queue holds them back (ADR 4)."""
         named = {item.reason for item in verdict.reasons}
         is_held = bool(named) and named <= HELD_BY_QUEUE
         return self.params.queue_limited_condition if is_held else UNSCHEDULABLE
 
     def _report_pod(
-        self, snapshot: Snapshot, verdict: PodVerdict, text: str, mark: str, code: str = ""
+        self,
+        snapshot: Snapshot,
+        verdict: PodVerdict,
+        text: str,
+        condition_reason: str,
+        code: str = "",
     ) -> list[Callable[[], object]]:
-        """Report on a pod by an event, and by a condition with the reason `mark` unless that is empty."""
+        """Report on a pod by an event, and by a condition unless `condition_reason` is empty."""
         ref = verdict.task
         pod = snapshot.pods.get(f"{ref.namespace}/{ref.name}")
         if pod is None or pod.metadata.uid != ref.uid:
             return []
-        return self._report(pod, text, mark, code)
+        return self._report(pod, text, condition_reason, code)
 
-    def _report(self, pod: Pod, text: str, mark: str, code: str = "") -> list[Callable[[], object]]:
+    def _report(
+        self, pod: Pod, text: str, condition_reason: str, code: str = ""
+    ) -> list[Callable[[], object]]:
         is_bind_failure = code == BIND_FAILING
         event_reason = BINDING_ERROR if is_bind_failure else UNSCHEDULABLE
-        mark = BINDING_ERROR if is_bind_failure else mark  # more nodes would not help
-        self.recorder.record(event_about(PODS, pod, WARNING, event_reason, text, _coded(code)))
-        if not mark or _carries(pod, mark, text):
+        if is_bind_failure:
+            # Autoscalers take Unschedulable as a call for more nodes, which would not help here.
+            condition_reason = BINDING_ERROR
+        self.recorder.record(
+            event_about(PODS, pod, WARNING, event_reason, text, _code_annotation(code))
+        )
+        if not condition_reason or _has_condition(pod, condition_reason, text):
             return []
-        if not self._differs(pod, "condition", (mark, text)):
+        if not self._remember_if_new(pod, "condition", (condition_reason, text)):
             return []
         old = pod.condition("PodScheduled")
         is_transition = old is None or old.status != "False" or old.last_transition_time is None
         condition = {
             "type": "PodScheduled",
             "status": "False",
-            "reason": mark,
+            "reason": condition_reason,
             "message": text,
         }
         if is_transition:
@@ -239,8 +258,8 @@ class StatusWriter:
             log.warning("status not written: %s", error)
             self._written.clear()
 
-    def _differs(self, target: Pod | PodGroup, topic: str, value: object) -> bool:
-        """Return whether this differs from what was last written for this version of the object; remember it."""
+    def _remember_if_new(self, target: Pod | PodGroup, topic: str, value: object) -> bool:
+        """Remember a value to write; return whether it differs from what was last written for this version of the object."""
         key = (target.metadata.uid, topic)
         latest = (target.metadata.resource_version, value)
         if self._written.get(key) == latest:
@@ -260,13 +279,13 @@ class StatusWriter:
         return ""
 
 
-def _coded(code: str) -> Mapping[str, str] | None:
+def _code_annotation(code: str) -> Mapping[str, str] | None:
     return {REASON_CODE: code} if code else None
 
 
-def _carries(pod: Pod, mark: str, text: str) -> bool:
+def _has_condition(pod: Pod, reason: str, text: str) -> bool:
     old = pod.condition("PodScheduled")
-    return old is not None and (old.status, old.reason, old.message) == ("False", mark, text)
+    return old is not None and (old.status, old.reason, old.message) == ("False", reason, text)
 
 
 def _reason_body(item: Reason) -> dict[str, Any]:
@@ -276,7 +295,8 @@ def _reason_body(item: Reason) -> dict[str, Any]:
     return body
 
 
-def _moment(relative: float | None, now: float) -> str | None:
+def _timestamp(relative: float | None, now: float) -> str | None:
+    """Return the timestamp of a moment given in seconds from `now`."""
     if relative is None:
         return None
     # Round down. A rounded-up timestamp lies in the future, and the grace period would seem not to have elapsed.

@@ -2,8 +2,8 @@
 
 In the order of reading:
 
-1. `search` looks for victims of one pod group, `demand` is what it asks for at a time, `budget` ends it in time;
-   `exchange` is the short way for one task that replaces one victim.
+1. `search` looks for victims that make room for one pod group. `demand` is the part of the group that it tries to place
+   at a time, `budget` limits how long it looks; `exchange` is the short way for one task that replaces one victim.
 2. Victims: `leaves` and `queue_tree` sort pod groups, `victims` lists their tasks, `generators` makes the sets to try,
    `within_limits` reduces a set to what disruption limits allow.
 3. What saves a trial: `usefulness`, `filters` and `bounds` with `room` (free GPUs), and `signatures` of failed searches.

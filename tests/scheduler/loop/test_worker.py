@@ -22,8 +22,9 @@ def harness() -> Iterator[Harness]:
         yield opened
 
 
-def writes(harness: Harness, *, since: int = 0) -> list[tuple[str, str, str]]:
-    return [call for call in harness.gateway.calls[since:] if call[1] != "events"]
+def writes(harness: Harness) -> list[tuple[str, str, str]]:
+    """Return the writes so far, without events."""
+    return [call for call in harness.gateway.calls if call[1] != "events"]
 
 
 # ------------------------------------------------------------------------------------------- binds
@@ -61,7 +62,7 @@ def test_a_pod_that_cannot_be_read_gets_an_event_and_does_not_block_the_others(
     assert harness.gateway.names(BINDREQUESTS, "ns") == ["good-0"]
 
 
-def test_next_cycle_knows_its_own_binds_before_the_watch_does(harness: Harness) -> None:
+def test_next_cycle_knows_the_binds_of_the_last_one_before_the_watch_does(harness: Harness) -> None:
     harness.cluster(gpus=1).pending("first").pending("second")
     harness.cycle()
     before = len(harness.gateway.calls)
@@ -87,14 +88,16 @@ def test_a_failed_bind_is_an_event_and_is_retried(harness: Harness) -> None:
     assert harness.gateway.names(BINDREQUESTS) == ["pg-0"]
 
 
-def test_an_existing_bind_request_causes_no_event_on_the_pod(harness: Harness) -> None:
+def test_an_existing_bind_request_causes_no_condition_on_the_pod(harness: Harness) -> None:
     harness.cluster().pending("pg")
     harness.gateway.fail_next("create", "bindrequests", AlreadyExistsError("there"))
     harness.cycle()
     assert harness.condition("pg-0") == {}
 
 
-def test_spent_request_is_deleted_and_the_pod_bound_in_the_same_cycle(harness: Harness) -> None:
+def test_a_request_for_a_node_that_is_gone_is_deleted_and_made_anew_in_the_same_cycle(
+    harness: Harness,
+) -> None:
     harness.cluster().pending("pg")
     harness.seed(BINDREQUESTS, bind_request("pg-0", "a-node-that-is-gone"))
     harness.cycle()
@@ -156,13 +159,13 @@ def test_shard_labels_its_requests_and_pods() -> None:
         assert harness.gateway.raw(PODS, "p", "ns")["metadata"]["labels"] == {pool: "a100"}
 
 
-# ------------------------------------------------------------------------------------------ words
+# --------------------------------------------------------------------------------------- messages
 
 
 def test_pod_too_large_for_the_free_room(harness: Harness) -> None:
     harness.cluster(nodes=2, gpus=4)
-    harness.seed(PODS, pod("busy", node="n0", phase="Running", requests={"nvidia.com/gpu": "2"}))
-    harness.seed(PODS, pod("busier", node="n1", phase="Running", requests={"nvidia.com/gpu": "2"}))
+    harness.seed(PODS, pod("busy-0", node="n0", phase="Running", requests={"nvidia.com/gpu": "2"}))
+    harness.seed(PODS, pod("busy-1", node="n1", phase="Running", requests={"nvidia.com/gpu": "2"}))
     harness.pending("pg", gpus=4)
     summary = harness.cycle()
     text = (
@@ -223,7 +226,9 @@ def test_work_that_only_its_queue_holds_can_be_told_apart(harness: Harness) -> N
     assert harness.condition("large-0")["reason"] == "Unschedulable"
 
 
-def test_held_work_looks_as_in_kai_unless_a_shard_says_otherwise(harness: Harness) -> None:
+def test_held_work_has_kais_reason_by_default_and_an_unknown_reason_is_refused(
+    harness: Harness,
+) -> None:
     harness.cluster(queue_gpu=NOTHING).pending("firm", preemptibility="non-preemptible")
     harness.cycle()
     assert harness.condition("firm-0")["reason"] == "Unschedulable"
@@ -286,7 +291,9 @@ def test_backoff_of_one_names_the_pool(harness: Harness) -> None:
     assert harness.group_conditions("pg")[0]["message"].startswith("Node-Pool 'default': ")
 
 
-def test_unmarked_group_has_events_but_no_pod_condition(harness: Harness) -> None:
+def test_pods_have_events_but_no_condition_if_their_group_is_not_to_be_marked(
+    harness: Harness,
+) -> None:
     harness.cluster(gpus=1).pending("pg", gpus=2, markUnschedulable=False)
     harness.cycle()
     assert harness.condition("pg-0") == {}
@@ -371,7 +378,7 @@ def test_group_with_running_pods_gets_no_condition(harness: Harness) -> None:
     assert harness.condition("b")["reason"] == "Unschedulable"
 
 
-def test_a_moment_is_written_with_the_second_it_fell_into(harness: Harness) -> None:
+def test_a_start_within_a_second_is_written_rounded_down(harness: Harness) -> None:
     harness.cluster().pending("pg")
     harness.cycle(seconds=0.9)
     annotations = harness.gateway.raw(PODGROUPS, "pg", "ns")["metadata"]["annotations"]
@@ -417,7 +424,7 @@ def test_a_preempted_pod_gets_a_condition_and_is_deleted_once(harness: Harness) 
     )
 
 
-def test_a_pod_that_waits_for_its_victims_has_the_nominated_node_until_it_is_bound(
+def test_a_pod_that_waits_for_its_victims_keeps_its_nominated_node_without_another_write(
     harness: Harness,
 ) -> None:
     harness.cluster(gpus=1)
@@ -455,7 +462,7 @@ def test_a_nomination_that_no_cycle_renews_is_taken_back(harness: Harness) -> No
 # -------------------------------------------------------------------------------------- settings
 
 
-def test_wrong_shard_keeps_the_old_settings_and_says_why(harness: Harness) -> None:
+def test_invalid_settings_of_a_shard_are_reported_and_the_old_ones_stay(harness: Harness) -> None:
     harness.cluster().pending("pg")
     harness.seed(
         SHARDS, {"metadata": meta("default"), "spec": {"placementStrategy": {"gpu": "sideways"}}}

@@ -21,7 +21,7 @@ ALLOCATE = ActionName.ALLOCATE
 HOST, RACK = "host", "rack"
 
 
-def _app(name: str, key: str = HOST, **options: object) -> PodTerm:
+def _app_term(name: str, key: str = HOST, **options: object) -> PodTerm:
     selector = LabelSelector((Expression("app", Operator.IN, (name,)),))
     return PodTerm(topology_key=key, selector=selector, **options)
 
@@ -38,15 +38,15 @@ def _labelled(app: str) -> dict[str, object]:
 
 
 def test_an_anti_affine_gang_spreads_over_domains_and_stops_when_they_run_out() -> None:
-    apart = TaskConstraints(pod_anti_affinity=(_app("web"),))
+    apart = TaskConstraints(pod_anti_affinity=(_app_term("web"),))
     built = _nodes().pending("web", 3, constraints=apart, task=_labelled("web"))
     assert sorted(placements(built.cycle(ALLOCATE)).values()) == ["n0", "n1", "n2"]
     too_many = _nodes().pending("web", 4, constraints=apart, task=_labelled("web"))
     assert placements(too_many.cycle(ALLOCATE)) == {}
 
 
-def test_those_already_there_keep_others_away() -> None:
-    apart = TaskConstraints(pod_anti_affinity=(_app("noisy", RACK),))
+def test_running_pods_keep_away_those_they_are_anti_affine_to() -> None:
+    apart = TaskConstraints(pod_anti_affinity=(_app_term("noisy", RACK),))
     built = _nodes().running("quiet", ["n0"], constraints=apart)
     built.pending("noisy", task=_labelled("noisy"))
     result = built.cycle(ALLOCATE)
@@ -54,18 +54,22 @@ def test_those_already_there_keep_others_away() -> None:
     full = _nodes().running("quiet", ["n0"], constraints=apart).running("rest", ["n2", "n2"])
     full.pending("noisy", task=_labelled("noisy"))
     outcome = full.cycle(ALLOCATE)
-    reasons = outcome.fit.tasks[3].reasons()
+    noisy_task = 3  # after one of quiet and two of rest
+    reasons = outcome.fit.tasks[noisy_task].reasons()
     assert reasons[NodeReason(NodeReasonKind.EXISTING_ANTI_AFFINITY)] == 2
 
 
 def test_affinity_goes_where_a_match_is_and_the_first_of_its_kind_may_start() -> None:
-    near = TaskConstraints(pod_affinity=(_app("db", RACK),))
+    near = TaskConstraints(pod_affinity=(_app_term("db", RACK),))
     built = _nodes().running("db", ["n2"], task=_labelled("db")).pending("api", constraints=near)
     assert placements(built.cycle(ALLOCATE))["api-0"] == "n2"
     alone = _nodes().pending("api", constraints=near)
     assert placements(alone.cycle(ALLOCATE)) == {}
     first = _nodes().pending("db", 2, constraints=near, task=_labelled("db"))
-    assert len(set(placements(first.cycle(ALLOCATE)).values())) <= 2
+    rack_of = {"n0": "r0", "n1": "r0", "n2": "r1"}
+    nodes = placements(first.cycle(ALLOCATE)).values()
+    assert len(nodes) == 2
+    assert len({rack_of[node] for node in nodes}) == 1
 
 
 def test_other_namespaces_count_only_where_the_term_says_so() -> None:
@@ -81,10 +85,10 @@ def test_other_namespaces_count_only_where_the_term_says_so() -> None:
         ),
         is_foreign=True,
     )
-    own = TaskConstraints(pod_anti_affinity=(_app("x", RACK),))
-    named = TaskConstraints(pod_anti_affinity=(_app("x", RACK, namespaces=("far",)),))
+    own = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK),))
+    named = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK, namespaces=("far",)),))
     team = LabelSelector((Expression("team", Operator.IN, ("blue",)),))
-    selected = TaskConstraints(pod_anti_affinity=(_app("x", RACK, namespace_selector=team),))
+    selected = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK, namespace_selector=team),))
     for constraints, node in ((own, "n0"), (named, "n2"), (selected, "n2")):
         built = _nodes().other(stranger).pending("p", constraints=constraints)
         built.having(namespaces={"far": {"team": "blue"}})
@@ -92,7 +96,7 @@ def test_other_namespaces_count_only_where_the_term_says_so() -> None:
 
 
 def test_a_node_where_the_repelled_pod_is_terminating_is_nominated_not_bound() -> None:
-    apart = TaskConstraints(pod_anti_affinity=(_app("old", RACK),))
+    apart = TaskConstraints(pod_anti_affinity=(_app_term("old", RACK),))
     built = cluster().node("n", 4, labels={RACK: "r"})
     built._add("old", [(TaskStatus.RELEASING, "n")], {"task": _labelled("old")})
     built.pending("new", constraints=apart)
@@ -103,26 +107,28 @@ def test_a_node_where_the_repelled_pod_is_terminating_is_nominated_not_bound() -
 
 
 def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
-    apart = TaskConstraints(pod_anti_affinity=(_app("web"),))
+    apart = TaskConstraints(pod_anti_affinity=(_app_term("web"),))
     session = (
         _nodes()
         .running("web", ["n0"], task=_labelled("web"))
         .pending("p", constraints=apart)
         .session()
     )
-    near = neighbours_of(session)
-    [(_, counter)] = near.matching_each(session.state.tasks.task_class[1], TermKind.ANTI_AFFINITY)
-    assert counter.near(0) == 1
-    near.left(0, 0)
-    assert counter.near(0) == 0
+    web_task, pending_task, web_node = 0, 1, 0
+    neighbours = neighbours_of(session)
+    pending_class = session.state.tasks.task_class[pending_task]
+    [(_, counter)] = neighbours.matching_each(pending_class, TermKind.ANTI_AFFINITY)
+    assert counter.near(web_node) == 1
+    neighbours.left(web_task, web_node)
+    assert counter.near(web_node) == 0
     session.state.journal.rewind(0)
-    assert counter.near(0) == 1
+    assert counter.near(web_node) == 1
 
 
 def test_preferences_pull_and_push() -> None:
     config = SchedulerConfig()
-    pull = TaskConstraints(preferred_pod_affinity=(_app("db", RACK, weight=5),))
-    push = TaskConstraints(preferred_pod_anti_affinity=(_app("db", RACK, weight=5),))
+    pull = TaskConstraints(preferred_pod_affinity=(_app_term("db", RACK, weight=5),))
+    push = TaskConstraints(preferred_pod_anti_affinity=(_app_term("db", RACK, weight=5),))
     for constraints, node in ((pull, "n2"), (push, "n0")):
         built = _nodes().running("db", ["n2"], task=_labelled("db"))
         built.pending("p", constraints=constraints)
