@@ -14,7 +14,13 @@ from kube.values.numbers import parse_float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservationParams:
-    """Properties of reservation pods, each of which holds a GPU for others to share."""
+    """Properties of reservation pods, each of which holds a GPU for others to share.
+
+    Attributes
+    ----------
+    timeout_s : how long the binder waits for a reservation pod to name its device
+    scaling_namespace : where the pods run that ask a cluster autoscaler for room
+    """
 
     namespace: str = RESERVATION
     service_account: str = RESERVATION
@@ -73,7 +79,7 @@ class BinderParams:
     Attributes
     ----------
     concurrency : how many requests are carried out at the same time
-    base_delay_s : how often due requests are looked for, and the unit of the pauses between attempts
+    base_delay_s : how often due requests are looked for, and the first pause between two attempts, which doubles
     max_delay_s : the longest pause between two attempts at one request
     """
 

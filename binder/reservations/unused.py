@@ -4,12 +4,13 @@ Watches lag, so what this binder knows is only a reason to ask the server whethe
 if nobody seems to, in this order:
 
 1. The reservation pod is marked as unused.
-2. The open bind requests of its node and then the pods on it are read. If one has the group, it is in use.
-3. The pod is deleted if it still has the version with the mark; else all is repeated.
+2. The open bind requests for its node, and then the pods on that node, are read. If one of them names the GPU group,
+   the reservation is in use.
+3. The reservation pod is deleted if it still has the version with the mark; otherwise everything starts over.
 
-Who wants to use a reservation has an open bind request, and then reads the reservation pod. If that is marked, the
-mark is taken away first, which changes the version. So either step 2 shows the bind request, or step 3 is
-refused. (Requests are read before pods, because a request ends after its pod is bound.)
+A binder that wants to use a reservation has an open bind request before it reads the reservation pod. If the pod is
+marked, that binder first takes the mark away, which changes the version. So either step 2 shows the bind request, or
+step 3 is refused. (Requests are read before pods, because a request ends after its pod is bound.)
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class UnusedReservations:
         """
         for _ in range(DELETE_ATTEMPTS):
             if self._is_in_use(holder, group):
-                return  # without a mark, which its users would have to take away
+                return  # not marked: its users would have to take the mark away
             try:
                 is_gone = self._mark_and_delete(holder, group)
             except NotFoundError:
