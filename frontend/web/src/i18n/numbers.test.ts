@@ -55,7 +55,7 @@ it.each([
   [1_500, "1.50 s"],
 ])("%f ms reads %s", (ms, words) => expect(milliseconds(ms)).toBe(words));
 
-it("shortens the maker's name only", () => {
+it("leaves the maker out of a model's name", () => {
   expect([modelName("NVIDIA-L40S"), modelName("MI300X"), modelName("")]).toEqual([
     "L40S",
     "MI300X",

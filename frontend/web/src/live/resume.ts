@@ -24,8 +24,11 @@ export class Subscription {
   readonly store: RowStore;
   state: SubscriptionState = "waiting";
   problem: Problem | null = null;
+  /** The last applied position. */
   #at: Resume | null = null;
+  /** The parts of a snapshot that is still arriving. */
   #parts: { frame: Snap; items: Row[]; seen: number } | null = null;
+  /** When an answer was last asked for or was last heard of; null if none is due. */
   #requestedAt: number | null = null;
   #unacknowledged = 0;
   #acknowledgedAt = 0;
@@ -91,9 +94,9 @@ export class Subscription {
       frame.part === parts.seen + 1 &&
       frame.seq === parts.frame.seq &&
       frame.epoch === parts.frame.epoch;
-    // While another snapshot is on its way, this is the rest of an abandoned one.
+    // An unexpected part is the rest of an abandoned snapshot if an answer is due; else something was missed.
     if (!isExpected) return this.#requestedAt === null ? this.#restart(now) : [];
-    if (this.#requestedAt !== null) this.#requestedAt = now;
+    if (this.#requestedAt !== null) this.#requestedAt = now; // each part has its own time limit
     parts.seen = frame.part;
     for (const item of frame.items) parts.items.push(item);
     if (frame.part < frame.of) {
@@ -102,9 +105,9 @@ export class Subscription {
     }
     this.#parts = null;
     this.#at = { epoch: frame.epoch, seq: frame.seq };
-    this.#arrived();
+    this.#becomeLive();
     this.store.replace(parts.items, frame.asOf);
-    return this.#acknowledge(now, true);
+    return this.#acknowledgeIfDue(now, true);
   }
 
   #takeDelta(frame: Extract<Subscribed, { t: "delta" }>, now: number): ClientFrame[] {
@@ -112,18 +115,18 @@ export class Subscription {
     if (frame.seq === this.#at.seq) return [];
     if (frame.prev !== this.#at.seq) return this.#resume(now);
     this.#at = { epoch: this.#at.epoch, seq: frame.seq };
-    this.#arrived();
+    this.#becomeLive();
     this.store.patch(frame.up, frame.del, frame.asOf);
-    return this.#acknowledge(now, false);
+    return this.#acknowledgeIfDue(now, false);
   }
 
   #takeResumed(from: string, now: number): ClientFrame[] {
     if (this.#at === null || from !== this.#at.seq) return this.#restart(now);
-    this.#arrived();
+    this.#becomeLive();
     return [];
   }
 
-  #arrived(): void {
+  #becomeLive(): void {
     this.#requestedAt = null;
     this.state = "live";
     this.problem = null;
@@ -139,10 +142,10 @@ export class Subscription {
     return [this.open(now)];
   }
 
-  #acknowledge(now: number, always: boolean): ClientFrame[] {
+  #acknowledgeIfDue(now: number, atOnce: boolean): ClientFrame[] {
     this.#unacknowledged += 1;
     const due =
-      always ||
+      atOnce ||
       this.#unacknowledged >= ACK_EVERY_FRAMES ||
       now - this.#acknowledgedAt >= ACK_EVERY_MS;
     if (!due || this.#at === null) return [];
