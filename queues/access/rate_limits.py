@@ -13,8 +13,8 @@ class RateLimit:
 
     Attributes
     ----------
-    unit : what is counted, if it is no number of requests in a time
-    window_s : the time in which `quota` counts; 0 for no time
+    unit : what `quota` counts; empty for requests within `window_s`
+    window_s : the length of the time window that `quota` is for; 0 if the limit has none
     """
 
     name: str
@@ -23,7 +23,7 @@ class RateLimit:
     window_s: int = 0
 
     def headers(self, remaining: int) -> dict[str, str]:
-        """Return the fields of an answer that was given."""
+        """Return the fields for a request that was allowed."""
         parts = [f'"{self.name}"', f"q={self.quota}"]
         if self.window_s:
             parts.append(f"w={self.window_s}")
@@ -35,7 +35,7 @@ class RateLimit:
         }
 
     def refusal_headers(self, wait_s: int) -> dict[str, str]:
-        """Return the fields of a refusal, with when to try again."""
+        """Return the fields for a request that was refused; it may be repeated after `wait_s`."""
         fields = self.headers(0)
         return {
             **fields,

@@ -44,7 +44,7 @@ def test_everything_starts_on_postgresql_and_rest_answers_from_it(tmp_path: Path
 
 
 def check_that_the_audit_log_is_kept(url: str) -> None:
-    """The database refuses edits of completed entries, whichever program asks for them."""
+    """The database refuses edits of completed entries (in queues_quotachange), whichever program asks for them."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
             "INSERT INTO queues_quotachange (kind, queue, target, action, state, actor, at, diff, reason, request_id,"

@@ -15,18 +15,18 @@ from tests.integration.stack import Stack, running_stack, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
-SPACE = "away"
+NAMESPACE = "away"
 LWS = "leaderworkersets.leaderworkerset.x-k8s.io"
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with running_stack(tmp_path_factory.mktemp("away")) as running:
-        running.kubectl("create", "namespace", SPACE)
-        apply(running, queue("away", 4), definition())
+        running.kubectl("create", "namespace", NAMESPACE)
+        apply(running, queue("away", 4), leader_worker_set_definition())
         wait_until(
             lambda: "served" in running.kubectl("get", "crd", LWS, "-o", "jsonpath={.spec}"),
-            what="the kind of the test",
+            what="the kind LeaderWorkerSet",
         )
         yield running
 
@@ -37,8 +37,8 @@ def apply(stack: Stack, *bodies: dict[str, Any]) -> str:
 
 
 def queue(name: str, gpus: float) -> dict[str, Any]:
-    free = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
-    resources = {"gpu": {**free, "quota": gpus}, "cpu": free, "memory": free}
+    unlimited = {"quota": -1, "limit": -1, "overQuotaWeight": 1}
+    resources = {"gpu": {**unlimited, "quota": gpus}, "cpu": unlimited, "memory": unlimited}
     return {
         "apiVersion": "scheduling.run.ai/v2",
         "kind": "Queue",
@@ -47,7 +47,7 @@ def queue(name: str, gpus: float) -> dict[str, Any]:
     }
 
 
-def definition() -> dict[str, Any]:
+def leader_worker_set_definition() -> dict[str, Any]:
     open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1",
@@ -78,22 +78,21 @@ def pod(name: str, scheduler: str = "kai-scheduler", **meta: Any) -> dict[str, A
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": SPACE, "labels": labels, **meta},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels, **meta},
         "spec": {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container]},
     }
 
 
 def leader_and_worker(stack: Stack) -> list[dict[str, Any]]:
     """Make a LeaderWorkerSet and return its two pods, which form a pod group with a tree."""
-    template = {"leaderWorkerTemplate": {"size": 2}}
     body = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
-        "metadata": {"name": "set", "namespace": SPACE},
-        "spec": template,
+        "metadata": {"name": "set", "namespace": NAMESPACE},
+        "spec": {"leaderWorkerTemplate": {"size": 2}},
     }
     apply(stack, body)
-    (worker_set,) = stack.objects(LWS, "set", "-n", SPACE)
+    (worker_set,) = stack.objects(LWS, "set", "-n", NAMESPACE)
     owner = {
         "apiVersion": body["apiVersion"],
         "kind": body["kind"],
@@ -112,12 +111,12 @@ def leader_and_worker(stack: Stack) -> list[dict[str, Any]]:
 
 
 def is_placed(stack: Stack, name: str) -> bool:
-    (pod,) = stack.objects("pod", name, "-n", SPACE)
+    (pod,) = stack.objects("pod", name, "-n", NAMESPACE)
     return bool(pod["spec"].get("nodeName"))
 
 
-def trees(stack: Stack) -> list[dict[str, Any]]:
-    return [g for g in stack.objects("podgroups", "-n", SPACE) if g["spec"].get("subGroups")]
+def groups_with_a_tree(stack: Stack) -> list[dict[str, Any]]:
+    return [g for g in stack.objects("podgroups", "-n", NAMESPACE) if g["spec"].get("subGroups")]
 
 
 def test_what_needs_no_judgement_goes_on_and_the_rest_waits(stack: Stack) -> None:
@@ -126,7 +125,7 @@ def test_what_needs_no_judgement_goes_on_and_the_rest_waits(stack: Stack) -> Non
     try:
         apply(stack, pod("plain"), pod("foreign", scheduler="default-scheduler"))
         wait_until(lambda: is_placed(stack, "plain"), what="a plain pod's place", stack=stack)
-        assert "foreign" in stack.kubectl("get", "pods", "-n", SPACE, "-o", "name")
+        assert "foreign" in stack.kubectl("get", "pods", "-n", NAMESPACE, "-o", "name")
         refusal = apply(stack, queue("away", 5))
         assert 'failed calling webhook "queue-validation.kai.scheduler"' in refusal
         assert "away" in stack.kubectl("get", "queues", "-o", "name")
@@ -136,17 +135,19 @@ def test_what_needs_no_judgement_goes_on_and_the_rest_waits(stack: Stack) -> Non
         events = wait_until(
             lambda: [
                 event["message"]
-                for event in stack.objects("events", "-n", SPACE)
+                for event in stack.objects("events", "-n", NAMESPACE)
                 if event["reason"] == "PodGrouperWarning"
             ],
             what="the pod grouper's warning",
             stack=stack,
         )
         assert 'failed calling webhook "podgroup-validation.kai.scheduler"' in events[0]
-        assert trees(stack) == []
+        assert groups_with_a_tree(stack) == []
     finally:
         os.kill(web, signal.SIGCONT)
-    wait_until(lambda: trees(stack), what="the tree of subgroups", timeout_s=60, stack=stack)
+    wait_until(
+        lambda: groups_with_a_tree(stack), what="the tree of subgroups", timeout_s=60, stack=stack
+    )
     for name in ("set-0", "set-1"):
         wait_until(
             lambda name=name: is_placed(stack, name), what=f"a place for {name}", stack=stack
@@ -164,7 +165,7 @@ def test_a_killed_web_process_is_back_before_anybody_gives_up(stack: Stack) -> N
         stack=stack,
     )
     assert stack.pids()["web"] != before
-    assert "exists" not in apply(stack, pod("after", annotations={"gpu-fraction": "0.5"}))
+    assert "created" in apply(stack, pod("after", annotations={"gpu-fraction": "0.5"}))
     wait_until(lambda: is_placed(stack, "after"), what="a fraction's place", stack=stack)
 
 

@@ -42,7 +42,8 @@ def sub_groups(spec: dict[str, Any]) -> list[tuple[str, str, int]]:
     ]
 
 
-def places(report: GroupReport, prefix: str = "") -> list[str]:
+def sub_groups_of_pods(report: GroupReport, prefix: str) -> list[str]:
+    """Return the subgroup of each pod whose name begins with a prefix."""
     return [
         result.sub_group for pod, result in report.pods.items() if pod.startswith(f"lab/{prefix}")
     ]
@@ -202,8 +203,8 @@ def test_kubeflow_sizes_and_subgroups() -> None:
         "pg-book-u-book": (1, []),
     }
     assert specs(report)["pg-book-u-book"]["priorityClassName"] == "build"
-    assert places(report, "fixed-") == ["master", "worker", "worker", "worker"]
-    assert places(report, "cut-") == [
+    assert sub_groups_of_pods(report, "fixed-") == ["master", "worker", "worker", "worker"]
+    assert sub_groups_of_pods(report, "cut-") == [
         "master",
         "worker-0",
         "worker-0",
@@ -233,7 +234,7 @@ def test_ray_groups_head_and_workers() -> None:
         ("small", "", 1),
         ("multi", "", 4),
     ]
-    assert places(report, "duo-") == ["headgroup", *["small"] * 3, *["multi"] * 4]
+    assert sub_groups_of_pods(report, "duo-") == ["headgroup", *["small"] * 3, *["multi"] * 4]
     sweep = by_name["pg-sweep-u-sweep"]
     assert (sweep["minMember"], sweep["priorityClassName"]) == (3, "vip")
     assert owners(report)["pg-sweep-u-sweep"] == "RayJob/sweep"
@@ -263,7 +264,7 @@ def test_job_sets_count_their_jobs() -> None:
     ]
     ordered = specs(report)["pg-ordered-u-ordered"]
     assert ordered["minSubGroup"] == 1
-    assert sub_groups(ordered)[1::2] == [
+    assert sub_groups(ordered)[1::2] == [  # each after its parent
         ("first-replica-0", "first", 2),
         ("second-replica-0", "second", 3),
     ]
@@ -271,7 +272,7 @@ def test_job_sets_count_their_jobs() -> None:
         "topology": "hall",
         "preferredTopologyLevel": "rack",
     }
-    assert places(report, "whole-") == [
+    assert sub_groups_of_pods(report, "whole-") == [
         "driver-replica-0",
         *["workers-replica-0"] * 4,
         *["workers-replica-1"] * 4,
@@ -295,7 +296,13 @@ def test_leader_worker_sets_make_a_group_per_replica() -> None:
     )
     rack = {"topology": "hall", "requiredTopologyLevel": "rack"}
     assert [sub.get("topologyConstraint") for sub in cut["subGroups"]] == [rack, None, None, rack]
-    assert places(report, "cut-") == ["leader", "workers", "workers", "segment-1", "segment-1"]
+    assert sub_groups_of_pods(report, "cut-") == [
+        "leader",
+        "workers",
+        "workers",
+        "segment-1",
+        "segment-1",
+    ]
 
 
 def test_a_knative_revision_is_the_gang() -> None:
@@ -309,7 +316,7 @@ def test_a_knative_revision_is_the_gang() -> None:
     assert {specs(single)[n]["minMember"] for n in names} == {1}
 
 
-def test_launchers_are_skipped_and_their_labels_kept() -> None:
+def test_owners_that_only_launch_others_are_not_grouped_but_their_labels_count() -> None:
     report = grouped("serving.yaml")
     steps = [n for n in specs(report) if n.startswith("pg-steps-nap-")]
     assert len(steps) == 2
@@ -355,7 +362,7 @@ def test_kinds_beyond_kai() -> None:
     assert len([n for n in by_name if n.startswith("pg-kserve-predictor-")]) == 2
 
 
-def test_kinds_on_the_base_rules() -> None:
+def test_kinds_on_the_base_rules_or_with_a_small_rule_of_their_own() -> None:
     report = grouped("others.yaml")
     by_name = specs(report)
     assert {
@@ -392,7 +399,7 @@ def test_grove_follows_the_pod_gang() -> None:
         "topology": "hall",
         "requiredTopologyLevel": "rack",
     }
-    assert places(report, "llm-0-") == ["prefill", "decode", "decode"]
+    assert sub_groups_of_pods(report, "llm-0-") == ["prefill", "decode", "decode"]
 
 
 def test_a_karta_describes_an_unknown_kind() -> None:
@@ -402,7 +409,7 @@ def test_a_karta_describes_an_unknown_kind() -> None:
     assert spec["minSubGroup"] == 2
     assert "minMember" not in spec
     assert sub_groups(spec) == [("lead", "", 1), ("helper", "", 3)]
-    assert places(report, "sudoku-") == ["lead", "helper", "helper", "helper"]
+    assert sub_groups_of_pods(report, "sudoku-") == ["lead", "helper", "helper", "helper"]
     assert list(specs(grouped("karta.yaml", karta_fallback=False))) == ["pg-sudoku-u-sudoku"]
 
 
