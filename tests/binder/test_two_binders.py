@@ -16,7 +16,7 @@ from tests.fakes.gateway import FakeGateway
 
 RESERVATIONS = "kai-resource-reservation"
 DEVICE = "run.ai/reserve_for_gpu_index"
-EVERY_BOUNDARY = pytest.mark.parametrize("is_answer_lost", [False, True], ids=["before", "after"])
+BEFORE_AND_AFTER = pytest.mark.parametrize("is_answer_lost", [False, True], ids=["before", "after"])
 EVERY_WRITE = pytest.mark.parametrize("at", range(10))
 
 
@@ -95,7 +95,7 @@ def test_a_request_claimed_meanwhile_is_reported_by_the_next_sweep() -> None:
 
 
 @EVERY_WRITE
-@EVERY_BOUNDARY
+@BEFORE_AND_AFTER
 def test_a_reservation_taken_into_use_is_not_deleted_by_a_binder_with_an_old_view(
     at: int, is_answer_lost: bool
 ) -> None:
@@ -108,7 +108,7 @@ def test_a_reservation_taken_into_use_is_not_deleted_by_a_binder_with_an_old_vie
 
 
 @EVERY_WRITE
-@EVERY_BOUNDARY
+@BEFORE_AND_AFTER
 def test_a_reservation_is_taken_into_use_at_any_moment_of_its_deletion(
     at: int, is_answer_lost: bool
 ) -> None:
@@ -208,7 +208,7 @@ def test_a_reservation_goes_although_its_pod_was_deleted_before_its_request_ende
 
 
 @pytest.mark.parametrize("at", range(2))
-@EVERY_BOUNDARY
+@BEFORE_AND_AFTER
 def test_a_binder_killed_while_it_deletes_a_reservation_leaves_none_for_good(
     at: int, is_answer_lost: bool
 ) -> None:
