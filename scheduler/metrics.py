@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from prometheus_client import (
     CollectorRegistry,
@@ -14,6 +16,8 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from kube.objects.podgroup import PodGroup
 from scheduler.core.arrays import Amounts
@@ -38,6 +42,62 @@ class PlainCounter(Gauge):
     """
 
     _type = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """The figures of one queue.
+
+    Attributes
+    ----------
+    share : (cpu in millicores, memory in bytes, GPUs), infinite if nothing bounds it
+    past_usage : the same resources, each as a fraction of the cluster
+    """
+
+    name: str
+    display_name: str
+    share: Amounts
+    past_usage: Amounts
+
+
+class QueueGauges(Collector):
+    """Fair share and past usage by queue, made into series only when somebody reads them.
+
+    A cycle with thousands of queues would otherwise spend more time on setting gauges than on deciding.
+    """
+
+    #: Resource -> (name of the share's gauge, base units in one unit of the gauge).
+    _SHARES: ClassVar = {
+        "cpu": ("cpu_cores", 1000.0),
+        "memory": ("memory_gb", 1e9),
+        "gpu": ("gpu", 1.0),
+    }
+
+    def __init__(self, namespace: str) -> None:
+        self._namespace = namespace
+        self.rows: tuple[QueueRow, ...] = ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the six gauges."""
+        rows = self.rows  # all gauges from one cycle
+        for index, (suffix, unit) in enumerate(self._SHARES.values()):
+            name = f"{self._namespace}_queue_fair_share_{suffix}"
+            gauge = GaugeMetricFamily(name, "Fair share", labels=_QUEUE_LABELS)
+            for row in rows:
+                share = row.share[index]
+                gauge.add_metric(_labels(row), -1.0 if share == float("inf") else share / unit)
+            yield gauge
+        for index, resource in enumerate(self._SHARES):
+            name = f"{self._namespace}_queue_{resource}_usage"
+            text = "Past usage as a fraction of the cluster"
+            gauge = GaugeMetricFamily(name, text, labels=_QUEUE_LABELS)
+            for row in rows:
+                gauge.add_metric(_labels(row), row.past_usage[index])
+            yield gauge
+
+
+def _labels(row: QueueRow) -> tuple[str, str, str]:
+    return (row.display_name or row.name, row.name, row.display_name)
 
 
 class SchedulerMetrics:
@@ -98,17 +158,8 @@ class SchedulerMetrics:
         for part in ("snapshot", "state"):
             self.repairs.labels(part).inc(0)
         self.preemptions = self._counter("total_preemption_attempts", "Successful preemptions", ())
-        self.shares = {
-            "cpu": self._gauge("queue_fair_share_cpu_cores", "Fair share", _QUEUE_LABELS),
-            "memory": self._gauge("queue_fair_share_memory_gb", "Fair share", _QUEUE_LABELS),
-            "gpu": self._gauge("queue_fair_share_gpu", "Fair share", _QUEUE_LABELS),
-        }
-        self.usage = {
-            name: self._gauge(
-                f"queue_{name}_usage", "Past usage as a fraction of the cluster", _QUEUE_LABELS
-            )
-            for name in ("cpu", "memory", "gpu")
-        }
+        self._queues = QueueGauges(namespace)
+        self.registry.register(self._queues)
         self.usage_query = self._histogram(
             "usage_query_latency_milliseconds",
             "Duration of the query for past usage",
@@ -215,23 +266,9 @@ class SchedulerMetrics:
                 _finite(budgets.of_generator(generator))
             )
 
-    def set_shares(self, rows: Iterable[tuple[str, str, Amounts]]) -> None:
-        """Set the fair share of every queue: (name, display name, (cpu, memory, gpu))."""
-        units = (("cpu", 0, 1000.0), ("memory", 1, 1e9), ("gpu", 2, 1.0))
-        for gauge in self.shares.values():
-            gauge.clear()
-        for name, display_name, share in rows:
-            for resource, index, unit in units:
-                value = -1.0 if share[index] == float("inf") else share[index] / unit
-                self.shares[resource].labels(display_name or name, name, display_name).set(value)
-
-    def set_usage(self, rows: Iterable[tuple[str, str, Amounts]]) -> None:
-        """Set the past usage of every queue, as fractions of the cluster: (name, display name, fractions)."""
-        for gauge in self.usage.values():
-            gauge.clear()
-        for name, display_name, fractions in rows:
-            for gauge, value in zip(self.usage.values(), fractions, strict=True):
-                gauge.labels(display_name or name, name, display_name).set(value)
+    def set_queues(self, rows: Iterable[QueueRow]) -> None:
+        """Set fair share and past usage of every queue; the queues of the last cycle are forgotten."""
+        self._queues.rows = tuple(rows)
 
     def set_plugins(self, seconds: Mapping[str, float]) -> None:
         """Set the seconds that each plugin took to open the session; plugins do nothing when it closes, so that is 0."""

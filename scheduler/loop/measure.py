@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from scheduler.core.arrays import Amounts
 from scheduler.core.cluster.inputs import QueueInput
 from scheduler.core.session.session import Session
-from scheduler.metrics import METRICS
+from scheduler.metrics import METRICS, QueueRow
 
 
 class StopWatch:
@@ -33,24 +32,18 @@ def measure(session: Session, *, commit_ms: float, total_ms: float) -> None:
     METRICS.close_session.set(commit_ms)
     METRICS.observe_actions(session.reports)
     METRICS.set_budgets(session.config.budgets)
-    METRICS.set_shares(_shares(session))
-    METRICS.set_usage(_past_usage(session))
+    METRICS.set_queues(_rows(session))
     METRICS.e2e.set(total_ms)
 
 
-def _shares(session: Session) -> Iterator[tuple[str, str, Amounts]]:
-    ledger = session.policy.ledger
-    for index, queue in enumerate(session.state.queues.inputs):
-        share = ledger.fair_shares[index]
-        yield queue.name, _shown_name(queue), (share[0], share[1], share[2])
-
-
-def _past_usage(session: Session) -> Iterator[tuple[str, str, Amounts]]:
-    for queue in session.state.queues.inputs:
-        yield (
-            queue.name,
-            _shown_name(queue),
-            (queue.cpu.usage, queue.memory.usage, queue.gpu.usage),
+def _rows(session: Session) -> Iterator[QueueRow]:
+    fair_shares = session.policy.ledger.fair_shares
+    for queue, share in zip(session.state.queues.inputs, fair_shares, strict=True):
+        yield QueueRow(
+            name=queue.name,
+            display_name=_shown_name(queue),
+            share=share,
+            past_usage=(queue.cpu.usage, queue.memory.usage, queue.gpu.usage),
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, SHARDS
 from scheduler.core.decisions import ActionName
 from scheduler.load.usage import PrometheusUsage
-from scheduler.metrics import SchedulerMetrics
+from scheduler.metrics import QueueRow, SchedulerMetrics
 from scheduler.settings.usage import read_usage_config
 from tests.builders import cluster
 from tests.scheduler.load.objects import group, meta, node, pod, queue
@@ -168,12 +168,18 @@ def test_shares_of_every_queue_under_its_shown_name(
 
 
 def test_past_use_is_a_fraction_of_the_cluster(metrics: SchedulerMetrics) -> None:
-    metrics.set_usage([("a", "", (0.25, 0.5, 0.75)), ("b", "Shown", (0.0, 0.0, 1.0))])
+    share = (0.0, 0.0, 0.0)
+    metrics.set_queues(
+        [
+            QueueRow(name="a", display_name="", share=share, past_usage=(0.25, 0.5, 0.75)),
+            QueueRow(name="b", display_name="Shown", share=share, past_usage=(0.0, 0.0, 1.0)),
+        ]
+    )
     assert of_queue(metrics, "queue_cpu_usage", "a") == 0.25
     assert of_queue(metrics, "queue_memory_usage", "a") == 0.5
     assert of_queue(metrics, "queue_gpu_usage", "a") == 0.75
     assert of_queue(metrics, "queue_gpu_usage", "b", "Shown") == 1.0
-    metrics.set_usage([])
+    metrics.set_queues([])
     assert of_queue(metrics, "queue_gpu_usage", "a") is None
 
 
