@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+from kube.errors import NotFoundError
 from kube.gateway import Gateway
+from kube.objects.meta import NamedObject
 from kube.resources import QUEUES
 from queues.admission.objects.pending_places import PendingPlaces
 from queues.admission.objects.podgroup import validate_pod_group
@@ -23,7 +26,11 @@ VALIDATE_POD = "/validate--v1-pod"
 VALIDATE_TOPOLOGY = "/validate-kai-scheduler-v1alpha1-topology"
 VALIDATE_QUEUE = "/validate-scheduling-run-ai-v2-queue"
 VALIDATE_POD_GROUP = "/validate-scheduling-run-ai-v2alpha2-podgroup"
+#: More changed queues than this are read by one list.
+MOST_SINGLE_READS = 10
 PATHS = (MUTATE_POD, VALIDATE_POD, VALIDATE_TOPOLOGY, VALIDATE_QUEUE, VALIDATE_POD_GROUP)
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -91,23 +98,37 @@ class Routes:
 
 @dataclass(slots=True)
 class ListedTree:
-    """Reads the queue tree of the API server; a queue that has not changed since the last call is not read again.
+    """Reads the queue tree of the API server, of queues that are known at their present version only the name.
 
     Without that, creating many queues one after the other would read each of them at every creation.
     """
 
     gateway: Gateway
-    #: By name: the resourceVersion and the shape.
-    _shapes: dict[str, tuple[str, QueueShape]] = field(default_factory=dict)
+    #: By name, as last read.
+    _shapes: dict[str, QueueShape] = field(default_factory=dict)
 
     def __call__(self) -> Tree:
         """Return the tree as it is now."""
-        known, shapes = self._shapes, {}
-        for body in self.gateway.list(QUEUES, as_type=dict).items:
-            name, version = body["metadata"]["name"], body["metadata"].get("resourceVersion", "")
-            entry = known.get(name)
-            if entry is None or entry[0] != version:
-                entry = (version, read_queue(body)[0])
-            shapes[name] = entry
-        self._shapes = shapes
-        return {shape.name: shape for _version, shape in shapes.values()}
+        names = {item.metadata.name: item.metadata for item in self._list(NamedObject)}
+        known = {name: shape for name, shape in self._shapes.items() if name in names}
+        changed = [
+            name
+            for name, metadata in names.items()
+            if name not in known or known[name].version != metadata.resource_version
+        ]
+        bodies = self._list(dict) if len(changed) > MOST_SINGLE_READS else self._read(changed)
+        for body in bodies:
+            shape, _ = read_queue(body)
+            known[shape.name] = shape
+        self._shapes = known
+        return dict(known)
+
+    def _list(self, as_type: type[T]) -> Sequence[T]:
+        return self.gateway.list(QUEUES, as_type=as_type).items
+
+    def _read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for name in names:
+            try:
+                yield self.gateway.get(QUEUES, name, as_type=dict)
+            except NotFoundError:
+                continue  # deleted since the list
