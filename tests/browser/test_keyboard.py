@@ -87,7 +87,7 @@ def test_an_edit_is_drafted_reviewed_previewed_applied_and_undone_with_keys(
     expect(page.get_by_text("1 of 1 done")).to_be_visible()
     assert _quota(keys) == 6
     _press(page, page.get_by_role("button", name="Undo this change"))
-    expect(page.get_by_text("Undone")).to_be_visible()
+    expect(page.get_by_text("Undone")).to_be_visible(timeout=60_000)
     wait_until(lambda: _quota(keys) == 8, what="the quota from before", stack=keys)
 
 

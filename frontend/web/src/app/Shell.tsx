@@ -1,10 +1,11 @@
 import { IconChevronsLeft, IconChevronsRight, IconSearch } from "@tabler/icons-react";
-import { lazy, Suspense, useState } from "react";
+import { Suspense, useState } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { DraftTray } from "../editing/DraftTray.tsx";
 import { PALETTE, SHELL } from "../i18n/app.ts";
 import { showMemoryIn, showUtc } from "../i18n/numbers.ts";
 import { Boundary } from "../ui/Boundary.tsx";
+import { lazyPart } from "../ui/lazyPart.tsx";
 import { usePreferences } from "../ui/preferences.ts";
 import { HealthBanner } from "./HealthBanner.tsx";
 import { LivePill } from "./LivePill.tsx";
@@ -16,12 +17,8 @@ import { UserMenu } from "./UserMenu.tsx";
 import { useShortcuts } from "./useShortcuts.ts";
 
 /** Loaded when they are first opened, because the first paint does not need them. */
-const Palette = lazy(async () => ({
-  default: (await import("./palette/Palette.tsx")).Palette,
-}));
-const UndoDialog = lazy(async () => ({
-  default: (await import("./UndoDialog.tsx")).UndoDialog,
-}));
+const Palette = lazyPart(async () => (await import("./palette/Palette.tsx")).Palette);
+const UndoDialog = lazyPart(async () => (await import("./UndoDialog.tsx")).UndoDialog);
 
 export function Shell() {
   const { navFolded, utc, memoryUnit, set } = usePreferences();

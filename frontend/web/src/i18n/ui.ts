@@ -23,6 +23,7 @@ export const STATES_TEXT = {
   copyDetails: "Copy details",
   copied: "Copied",
   brokenPart: "This part of the page could not be shown",
+  missingPart: "This part of the page could not be loaded",
 } as const;
 
 export const TABLE = {

@@ -1,6 +1,6 @@
 import { Button, SegmentedControl } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
-import { lazy, Suspense, useCallback, useMemo, useState } from "react";
+import { Suspense, useCallback, useMemo, useState } from "react";
 import { ApiProblem } from "../../api/problem.ts";
 import { useMe } from "../../api/useMe.ts";
 import { useDraft } from "../../editing/useDraft.ts";
@@ -14,6 +14,7 @@ import type { Me, Queue, QueuePatch } from "../../model/rows.ts";
 import { ancestors, buildTree } from "../../model/tree.ts";
 import { BulletLegend } from "../../ui/BulletBar.tsx";
 import { Card } from "../../ui/Card.tsx";
+import { lazyPart } from "../../ui/lazyPart.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { ResourcePicker, useResource } from "../../ui/ResourcePicker.tsx";
 import { RichText } from "../../ui/RichText.tsx";
@@ -28,18 +29,12 @@ import styles from "./tree/QueueTree.module.css";
 import { QueueTree } from "./tree/QueueTree.tsx";
 
 /** Loaded after the page, or when they are first opened: the tree is on screen before them. */
-const FairnessView = lazy(async () => ({
-  default: (await import("./views/FairnessView.tsx")).FairnessView,
-}));
-const IcicleView = lazy(async () => ({
-  default: (await import("./views/IcicleView.tsx")).IcicleView,
-}));
-const QueueDrawer = lazy(async () => ({
-  default: (await import("./form/QueueDrawer.tsx")).QueueDrawer,
-}));
-const QueueDialogs = lazy(async () => ({
-  default: (await import("./dialogs/QueueDialogs.tsx")).QueueDialogs,
-}));
+const FairnessView = lazyPart(async () => (await import("./views/FairnessView.tsx")).FairnessView);
+const IcicleView = lazyPart(async () => (await import("./views/IcicleView.tsx")).IcicleView);
+const QueueDrawer = lazyPart(async () => (await import("./form/QueueDrawer.tsx")).QueueDrawer);
+const QueueDialogs = lazyPart(
+  async () => (await import("./dialogs/QueueDialogs.tsx")).QueueDialogs,
+);
 
 const VIEW_KEYS = ["tree", "icicle", "fairness"] as const;
 const QUEUE_VIEWS = VIEW_KEYS.map((value) => ({ value, label: VIEWS[value] }));

@@ -1,8 +1,9 @@
-import { lazy, Suspense } from "react";
+import { Suspense } from "react";
 import { useParams } from "react-router";
 import { useMe } from "../../api/useMe.ts";
 import { SETTINGS, USERS } from "../../i18n/settings.ts";
 import { Denied } from "../../ui/Denied.tsx";
+import { lazyPart } from "../../ui/lazyPart.tsx";
 import { Page } from "../../ui/Page.tsx";
 import { Loading } from "../../ui/States.tsx";
 import { type TabLink, TabNav } from "../../ui/TabNav.tsx";
@@ -10,9 +11,7 @@ import { TokensPanel } from "./TokensPanel.tsx";
 import { UsersPanel } from "./UsersPanel.tsx";
 
 /** Loaded when it is opened: few people change how a scheduler works. */
-const ShardsTab = lazy(async () => ({
-  default: (await import("./shards/ShardsTab.tsx")).ShardsTab,
-}));
+const ShardsTab = lazyPart(async () => (await import("./shards/ShardsTab.tsx")).ShardsTab);
 
 const TABS: readonly TabLink[] = [
   { key: "tokens", name: SETTINGS.tabs.tokens, to: "/settings/tokens" },
