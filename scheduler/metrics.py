@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -78,8 +78,14 @@ class QueueGauges(Collector):
         self.rows: tuple[QueueRow, ...] = ()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the six gauges."""
-        rows = self.rows  # all gauges from one cycle
+        """Yield the six gauges, all of one cycle."""
+        return self._gauges(self.rows)
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the six gauges without queues, for the reference of all metrics."""
+        return self._gauges(())
+
+    def _gauges(self, rows: Sequence[QueueRow]) -> Iterator[GaugeMetricFamily]:
         for index, (suffix, unit) in enumerate(self._SHARES.values()):
             name = f"{self._namespace}_queue_fair_share_{suffix}"
             gauge = GaugeMetricFamily(name, "Fair share", labels=_QUEUE_LABELS)
