@@ -180,7 +180,9 @@ def _of_registry(holder: Any) -> Iterator[tuple[str, str, str, str]]:
     for collector in holder.registry._collector_to_names:
         for family in collector.describe():
             kind = "counter" if family.type == "unknown" else family.type
-            yield f"`{family.name}`", kind, ", ".join(collector._labelnames), family.documentation
+            # A collector of several metrics has the labels at each of them.
+            labels = getattr(family, "_labelnames", None) or collector._labelnames
+            yield f"`{family.name}`", kind, ", ".join(labels), family.documentation
 
 
 def _constructed(tree: ast.Module) -> Iterator[tuple[str, str, str, str]]:
