@@ -25,13 +25,13 @@ import { useLatest } from "../../ui/useLatest.ts";
 import { useSearch } from "../../ui/useSearch.ts";
 import { useStale } from "../../ui/useStale.ts";
 import type { QueueAction } from "./dialogs/QueueDialogs.tsx";
-import { QueueDrawer } from "./form/QueueDrawer.tsx";
 import styles from "./tree/QueueTree.module.css";
 import { QueueTree } from "./tree/QueueTree.tsx";
 
-/** Loaded when they are first opened. The form is not: it must be there to give the focus back when it closes. */
+/** Loaded after the page, or when they are first opened: the tree is on screen before them. */
 const FairnessView = lazyPart(async () => (await import("./views/FairnessView.tsx")).FairnessView);
 const IcicleView = lazyPart(async () => (await import("./views/IcicleView.tsx")).IcicleView);
+const QueueDrawer = lazyPart(async () => (await import("./form/QueueDrawer.tsx")).QueueDrawer);
 const QueueDialogs = lazyPart(
   async () => (await import("./dialogs/QueueDialogs.tsx")).QueueDialogs,
 );
@@ -165,13 +165,15 @@ export function QueuesPage() {
           />
         )}
       </Card>
-      <QueueDrawer
-        name={loaded ? selected : null}
-        queue={selected === null ? undefined : queues.get(selected)}
-        rights={selectedRights}
-        onAction={setAction}
-        onClose={() => changeSearch({ queue: null })}
-      />
+      <Suspense>
+        <QueueDrawer
+          name={loaded ? selected : null}
+          queue={selected === null ? undefined : queues.get(selected)}
+          rights={selectedRights}
+          onAction={setAction}
+          onClose={() => changeSearch({ queue: null })}
+        />
+      </Suspense>
       {action !== null && (
         <Suspense>
           <QueueDialogs

@@ -46,14 +46,14 @@ afterEach(() => {
 
 function start({ live } = silentLive()) {
   const client = new QueryClient();
-  const drawer = (row: Queue) => (
+  const drawer = (row: Queue, name: string | null = row.name) => (
     <MantineProvider env="test">
       <Notifications />
       <QueryClientProvider client={client}>
         <LiveProvider client={live}>
           <MemoryRouter>
             <QueueDrawer
-              name={row.name}
+              name={name}
               queue={row}
               rights={{ edit: true, place: true, anywhere: true, admin: true }}
               onAction={() => {}}
@@ -65,7 +65,10 @@ function start({ live } = silentLive()) {
     </MantineProvider>
   );
   const view = render(drawer(queue));
-  return { show: (row: Queue) => view.rerender(drawer(row)) };
+  return {
+    show: (row: Queue) => view.rerender(drawer(row)),
+    close: () => view.rerender(drawer(queue, null)),
+  };
 }
 
 const form = () => within(screen.getByRole("form", { name: "Edit a" }));
@@ -162,6 +165,18 @@ describe("QueueDrawer", () => {
     await pass(61_000);
     expect(form().getByText(FORM.stale)).toBeTruthy();
     expect(form().getByLabelText<HTMLInputElement>("GPU quota").disabled).toBe(true);
+  });
+
+  it("gives the focus back when it closes, also if it was drawn open", async () => {
+    const row = document.body.appendChild(document.createElement("button"));
+    row.focus();
+    const { close } = start();
+    await pass(1000);
+    act(() => form().getByLabelText("GPU quota").focus());
+    close();
+    await pass(1000);
+    expect(document.activeElement).toBe(row);
+    row.remove();
   });
 
   it("asks before it saves what evicts pods, and says by which rule for whom", async () => {

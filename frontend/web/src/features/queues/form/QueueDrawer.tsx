@@ -1,5 +1,5 @@
 import { Button, Drawer, Group } from "@mantine/core";
-import { Fragment, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { Link } from "react-router";
 import { dateTime, RESOURCE_NAME } from "../../../i18n/numbers.ts";
 import { ACTIONS, FACTS, FORM, QUEUES } from "../../../i18n/queues.ts";
@@ -30,6 +30,9 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
   // The content stays while the drawer closes, so that the focus returns to the row.
   const [last, setLast] = useState(queue);
   if (queue !== undefined && queue !== last) setLast(queue);
+  // It is drawn closed at first: a drawer remembers where the focus was only when it opens.
+  const [isDrawn, setDrawn] = useState(false);
+  useEffect(() => setDrawn(true), []);
   const [isTouched, setTouched] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
   const shown = queue ?? (name === null ? last : undefined);
@@ -39,7 +42,7 @@ export function QueueDrawer({ name, queue, rights, onAction, onClose }: Props) {
   };
   return (
     <Drawer.Root
-      opened={name !== null}
+      opened={isDrawn && name !== null}
       onClose={() => (isTouched && queue !== undefined ? setLeaving(true) : leave())}
       position="right"
       size={560}
