@@ -6,7 +6,7 @@ import gzip
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from django.apps import apps
 from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 from django.db import connections
-from django.db.backends.sqlite3.base import DatabaseWrapper as SQLite
 
 from kaiweb.backup.content import LEFT_OUT, saved_labels
 from kaiweb.backup.restore import RestoreError, restore
@@ -25,22 +24,32 @@ from kaiweb.models import ChangeSet, ChangeStep
 from queues.models import ApiToken, Queue, QuotaChange, RoleBinding
 from tests.kaiweb.test_migrations import FIRST_VERSION
 
-pytestmark = pytest.mark.django_db
+# A backup reads as of one moment in a transaction of its own; PostgreSQL refuses that within the one of a test.
+pytestmark = pytest.mark.django_db(transaction=True)
 
 AT = datetime(2026, 5, 1, 8, 30, 15, 123456, tzinfo=UTC)
 
 
 @contextmanager
 def empty_database(folder: Path) -> Iterator[None]:
-    """Replace the database of the tests with an SQLite file without tables."""
+    """Replace the database of the tests with one of the same kind without tables."""
     current = connections["default"]
-    empty = SQLite({**current.settings_dict, "NAME": str(folder / "other.sqlite3")})
-    connections["default"] = empty
-    try:
-        yield
-        empty.close()
-    finally:
-        connections["default"] = current
+    empty = current.copy()
+    with ExitStack() as stack:
+        if current.vendor == "postgresql":
+            name = f"{current.settings_dict['NAME']}_empty"
+            cursor = stack.enter_context(current._nodb_cursor())
+            cursor.execute(f"CREATE DATABASE {name}")
+            stack.callback(cursor.execute, f"DROP DATABASE {name}")
+        else:
+            name = str(folder / "other.sqlite3")
+        empty.settings_dict["NAME"] = name
+        stack.callback(empty.close)
+        connections["default"] = empty
+        try:
+            yield
+        finally:
+            connections["default"] = current
 
 
 def fill() -> None:
