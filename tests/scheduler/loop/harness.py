@@ -104,6 +104,10 @@ class Harness:
         self.worker.recorder.flush()
         return summary
 
+    def writes(self) -> list[tuple[str, str, str]]:
+        """Return the writes so far, without events."""
+        return [call for call in self.gateway.calls if call[1] != "events"]
+
     def events(self, name: str) -> list[tuple[str, str, str]]:
         bodies = [
             self.gateway.raw(EVENTS, key[2], key[1])
