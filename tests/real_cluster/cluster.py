@@ -40,6 +40,10 @@ READY_WITHIN_S = 180.0
 _PR_SET_PDEATHSIG = 1
 
 
+class ClusterStartError(Exception):
+    """A program that is there ended or was not ready in time; the message has the end of its log."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealCluster:
     """How to reach one running cluster; the kubeconfig has the contexts `admin` and `plain-user`."""
@@ -78,7 +82,7 @@ def running_cluster(
 
     Raises
     ------
-    ClusterUnavailableError : a process ended or was not ready in time; carries the end of its log
+    ClusterStartError : a process ended or was not ready in time; carries the end of its log
     """
     folder.mkdir(parents=True, exist_ok=True)
     etcd_port, peer_port, api_port = free_ports(3)
@@ -238,13 +242,13 @@ def _wait_ready(cluster: RealCluster, processes: dict[str, subprocess.Popen[byte
     while time.monotonic() < deadline:
         for name, process in processes.items():
             if process.poll() is not None:
-                raise ClusterUnavailableError(
+                raise ClusterStartError(
                     f"{name} ended with {process.returncode}:\n{log_tail(cluster, name)}"
                 )
         if _is_ready(cluster):
             return
         time.sleep(0.1)
-    raise ClusterUnavailableError(
+    raise ClusterStartError(
         f"kube-apiserver was not ready within {READY_WITHIN_S:.0f} s:\n"
         + log_tail(cluster, "kube-apiserver")
     )

@@ -13,8 +13,14 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tests.real_cluster.build import CONTROLLER_MANAGER, ClusterUnavailableError, ensure_program
-from tests.real_cluster.cluster import RealCluster, free_ports, log_tail, process_of_the_tests
+from tests.real_cluster.build import CONTROLLER_MANAGER, ensure_program
+from tests.real_cluster.cluster import (
+    ClusterStartError,
+    RealCluster,
+    free_ports,
+    log_tail,
+    process_of_the_tests,
+)
 
 READY_WITHIN_S = 60.0
 #: Controllers that would need kubelets, and those of clouds.
@@ -27,7 +33,8 @@ def running_controller_manager(cluster: RealCluster) -> Iterator[subprocess.Pope
 
     Raises
     ------
-    ClusterUnavailableError : it cannot be built here, or ended, or was not ready in time
+    ClusterUnavailableError : it cannot be built here
+    ClusterStartError : it ended, or was not ready in time
     """
     program = ensure_program(CONTROLLER_MANAGER)
     (port,) = free_ports(1)
@@ -65,7 +72,7 @@ def _await_ready(cluster: RealCluster, process: subprocess.Popen[bytes], port: i
                 return
         except (OSError, urllib.error.URLError):
             time.sleep(0.1)
-    raise ClusterUnavailableError(
+    raise ClusterStartError(
         f"kube-controller-manager was not ready within {READY_WITHIN_S:.0f} s:\n"
         + log_tail(cluster, CONTROLLER_MANAGER.name)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,10 @@ def running_or_skip(folder: Path, *, extra_flags: Sequence[str] = ()) -> Iterato
     """Run a cluster in `folder`, or skip the test that asked for it, saying what is missing."""
     if os.environ.get("KAIWEB_REAL_CLUSTER") == "off":
         pytest.skip("the tests on a real kube-apiserver are switched off (KAIWEB_REAL_CLUSTER=off)")
-    with ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(
-                running_cluster(folder, ensure_binaries(), extra_flags=extra_flags)
-            )
-        except ClusterUnavailableError as error:
-            pytest.skip(f"no real kube-apiserver here: {error}")
-        # From here on it is there: a server that does not come back is a failure, not a reason to skip.
+    try:
+        binaries = ensure_binaries()
+    except ClusterUnavailableError as error:
+        pytest.skip(f"no real kube-apiserver here: {error}")
+    # From here on it is there: a server that does not start or come back is a failure, not a reason to skip.
+    with running_cluster(folder, binaries, extra_flags=extra_flags) as cluster:
         yield cluster
