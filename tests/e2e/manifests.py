@@ -84,14 +84,6 @@ spec:
   resourceClaims: [{name: lens, resourceClaimName: one-lens}]
 """
 
-MIG_NODE = """
-apiVersion: v1
-kind: Node
-metadata:
-  name: mig-0
-  labels: {nvidia.com/mig.strategy: mixed, kubernetes.io/hostname: mig-0}
-"""
-
 
 def _pod(name: str, *, on: str = "", annotations: str = "", spec: str = "", main: str = "") -> str:
     """Return a pod in namespace `devices`.

@@ -17,15 +17,6 @@ PROVISIONER = "simulated.kaiweb.dev"
 Json = dict[str, Any]
 
 
-def single_mig_node() -> Json:
-    labels = {"nvidia.com/mig.strategy": "single", "kubernetes.io/hostname": "mig-1"}
-    return _object("v1", "Node", "mig-1", metadata={"labels": labels})
-
-
-#: The slices of that node have the name of whole GPUs.
-SINGLE_MIG_STATUS = {"nvidia.com/gpu": "7", "cpu": "32", "memory": "128Gi", "pods": "110"}
-
-
 def _object(api: str, kind: str, name: str, *, metadata: Json | None = None, **parts: Any) -> Json:
     return {
         "apiVersion": api,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.e2e.manifests import DEVICE_KINDS, MIG_NODE
+from tests.e2e.bound_pods import Pods, bound_pods
+from tests.e2e.manifests import DEVICE_KINDS
 from tests.integration.stack import Stack, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(300)]
@@ -18,31 +18,17 @@ PODS = ("memory", "pair", "slice", "templated", "sharer-a", "sharer-b", "writer"
 
 
 @pytest.fixture(scope="module")
-def bound(stack: Stack) -> Iterator[dict[str, dict[str, Any]]]:
+def bound(stack: Stack) -> Iterator[Pods]:
     """The pods of all kinds, by name, once each has a node."""
-    stack.kubectl("create", "namespace", NAMESPACE)
-    stack.kubectl("apply", "-f", "-", stdin=MIG_NODE)
-    slices = {"nvidia.com/mig-1g.5gb": "7", "cpu": "32", "memory": "128Gi", "pods": "110"}
-    status = json.dumps({"status": {"allocatable": slices, "capacity": slices}})
-    stack.kubectl("patch", "node", "mig-0", "--subresource=status", "-p", status)
-    stack.kubectl("patch", "node", "mig-0", "-p", json.dumps({"spec": {"taints": None}}))
-    stack.kubectl("apply", "-f", "-", stdin=DEVICE_KINDS)
-
-    def pods() -> dict[str, dict[str, Any]]:
-        items = {pod["metadata"]["name"]: pod for pod in stack.objects("pods", "-n", NAMESPACE)}
-        return items if all(pod["spec"].get("nodeName") for pod in items.values()) else {}
-
-    try:
-        yield wait_until(pods, what="a node for every kind", timeout_s=90, stack=stack)
-    finally:
-        stack.kubectl("delete", "pods", "--all", "-n", NAMESPACE, "--wait=false")
-        wait_until(
-            lambda: not stack.objects("pods", "-n", NAMESPACE),
-            what="the end of the pods",
-            timeout_s=90,
-            stack=stack,
-        )
-        stack.kubectl("delete", "node", "mig-0")
+    with bound_pods(
+        stack,
+        NAMESPACE,
+        DEVICE_KINDS,
+        node="mig-0",
+        strategy="mixed",
+        slices="nvidia.com/mig-1g.5gb",
+    ) as pods:
+        yield pods
 
 
 def config_maps(stack: Stack, pod: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.e2e.bound_pods import Pods, bound_pods, pods_of
 from tests.e2e.rare_manifests import (
     CABLE,
     NAMESPACE,
     PROVISIONER,
     RARE_KINDS,
-    SINGLE_MIG_STATUS,
     WITHOUT_A_DEVICE,
-    single_mig_node,
 )
 from tests.integration.stack import Stack, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(420)]
-Pods = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def bound(stack: Stack) -> Iterator[Pods]:
     """The pods of all kinds, by name, once each has a node."""
-    stack.kubectl("create", "namespace", NAMESPACE)
-    stack.kubectl("apply", "-f", "-", stdin=json.dumps(single_mig_node()))
-    status = {"allocatable": SINGLE_MIG_STATUS, "capacity": SINGLE_MIG_STATUS}
-    stack.kubectl(
-        "patch", "node", "mig-1", "--subresource=status", "-p", json.dumps({"status": status})
-    )
-    stack.kubectl("patch", "node", "mig-1", "-p", json.dumps({"spec": {"taints": None}}))
-    stack.kubectl("apply", "-f", "-", stdin=RARE_KINDS)
     try:
-        yield wait_until(
-            lambda: all_bound(stack), what="a node for every kind", timeout_s=90, stack=stack
-        )
+        # The slices of this node have the name of whole GPUs.
+        with bound_pods(
+            stack, NAMESPACE, RARE_KINDS, node="mig-1", strategy="single", slices="nvidia.com/gpu"
+        ) as pods:
+            yield pods
     finally:
-        stack.kubectl("delete", "pods", "--all", "-n", NAMESPACE, "--wait=false")
         stack.kubectl("delete", "csidriver", PROVISIONER)
-        wait_until(lambda: not pods(stack), what="the end of the pods", timeout_s=90, stack=stack)
-        stack.kubectl("delete", "node", "mig-1")
-
-
-def pods(stack: Stack) -> Pods:
-    return {pod["metadata"]["name"]: pod for pod in stack.objects("pods", "-n", NAMESPACE)}
-
-
-def all_bound(stack: Stack) -> Pods:
-    items = pods(stack)
-    return items if all(pod["spec"].get("nodeName") for pod in items.values()) else {}
 
 
 def node_of(pod: dict[str, Any]) -> str:
@@ -131,7 +110,7 @@ def test_a_partition_without_counters_and_a_tainted_device_are_refused_with_a_re
     def refused() -> dict[str, str]:
         texts = {}
         for name in ("full", "strict"):
-            for condition in pods(stack)[name]["status"].get("conditions", []):
+            for condition in pods_of(stack, NAMESPACE)[name]["status"].get("conditions", []):
                 if condition["type"] == "PodScheduled" and condition["status"] == "False":
                     texts[name] = condition["message"]
         return texts if len(texts) == 2 else {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.bound_pods import pods_of
 from tests.integration.stack import Stack, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(480)]
@@ -41,12 +42,12 @@ def pod(name: str, rank: str, app: str) -> str:
     )
 
 
-def pods(stack: Stack) -> dict[str, dict[str, Any]]:
-    return {item["metadata"]["name"]: item for item in stack.objects("pods", "-n", NAMESPACE)}
-
-
 def running(stack: Stack) -> set[str]:
-    return {name for name, item in pods(stack).items() if item["status"].get("phase") == "Running"}
+    return {
+        name
+        for name, item in pods_of(stack, NAMESPACE).items()
+        if item["status"].get("phase") == "Running"
+    }
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def budgeted(stack: Stack) -> Iterator[Stack]:
 
 def the_humble(stack: Stack) -> list[str]:
     """Return the name of the one pod that the budget keeps; nothing while there are two."""
-    names = [name for name in pods(stack) if name.startswith("humble")]
+    names = [name for name in pods_of(stack, NAMESPACE) if name.startswith("humble")]
     return names if len(names) == 1 else []
 
 
@@ -108,6 +109,6 @@ def test_a_budget_of_one_blocks_the_second_eviction(budgeted: Stack) -> None:
         stack=stack,
     )
     assert "disruption budget budgeted/keep-one allows 0 pods" in str(conditions)
-    survivor = pods(stack)[humble]
+    survivor = pods_of(stack, NAMESPACE)[humble]
     assert "deletionTimestamp" not in survivor["metadata"]
     assert survivor["status"]["phase"] == "Running"
