@@ -23,7 +23,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.abuse.attacks import ATTACKS, Attack, Target
+from tests.abuse.attacks import ATTACKS, Target
 from tests.e2e.rest import Session
 from tests.integration.process_kills import burst
 from tests.integration.stack import Stack, running_stack, wait_until
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
             f"{'attack':<15}{'sent/s':>9}{'cycles':>8}{'time ms':>16}{'processor ms':>18}  answers"
         )
         for name in options.attacks or ATTACKS:
-            if _one(stack, target, name):
+            if _costs_more(stack, target, name):
                 grown.append(name)
         verdict = stack.kaiweb("check_cluster")
     print(verdict.stdout + verdict.stderr)
@@ -126,11 +126,11 @@ def _running(stack: Stack) -> int:
     )
 
 
-def _one(stack: Stack, target: Target, name: str) -> bool:
+def _costs_more(stack: Stack, target: Target, name: str) -> bool:
     """Measure with one attack, and without it before and after; print a line; return whether cycles cost more."""
     before = _cycles(stack, target.seconds)
     with multiprocessing.Pool(1, _end_by_default) as pool:
-        running = pool.apply_async(_attack, (ATTACKS[name], target))
+        running = pool.apply_async(ATTACKS[name], (target,))
         during = _cycles(stack, target.seconds)
         counts: Counter[str] = running.get(timeout=60)
     before = before.mean(_cycles(stack, target.seconds))
@@ -148,10 +148,6 @@ def _one(stack: Stack, target: Target, name: str) -> bool:
 def _end_by_default() -> None:
     """Let the pool end its process without a traceback."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
-def _attack(attack: Attack, target: Target) -> Counter[str]:
-    return attack(target)
 
 
 def _cycles(stack: Stack, seconds: float) -> Cycles:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import cycle, islice
 from urllib.parse import urlsplit
 
 #: Requests that are sent before their answers are read.
@@ -17,7 +18,7 @@ SENDERS = 24
 SLOW_BODIES = 200
 IDLE_SOCKETS = 2000
 READ_BYTES = 1 << 16
-#: The frame that ends a websocket: its code, e.g. 4403, and the reason.
+#: The frame that ends a websocket: its code, e.g. 4401, and the reason.
 CLOSE_FRAME = re.compile(rb"\x88.(..)", re.DOTALL)
 TIMEOUT_S = 5.0
 
@@ -107,7 +108,7 @@ def bad_requests(target: Target) -> Counts:
         _request(target, "GET /api/v1/nothing/here"),
         _request(target, "POST /api/v1/queues", body="{"),
     )
-    batch = b"".join(requests[number % len(requests)] for number in range(PIPELINED))
+    batch = _batch(requests, PIPELINED)
 
     async def send_and_leave(counts: Counts) -> None:
         _reader, writer = await asyncio.open_connection(*target.address)
@@ -175,7 +176,7 @@ ATTACKS: dict[str, Attack] = {
 
 def _flood(target: Target, requests: Sequence[bytes], *, pipelined: int = PIPELINED) -> Counts:
     """Send requests over and over, many at once on each connection."""
-    batch = b"".join(requests[number % len(requests)] for number in range(pipelined))
+    batch = _batch(requests, pipelined)
 
     async def send(counts: Counts) -> None:
         # With one request at a time each connection takes the next of them.
@@ -198,6 +199,11 @@ def _flood(target: Target, requests: Sequence[bytes], *, pipelined: int = PIPELI
             writer.transport.abort()
 
     return _run(target, send, SENDERS)
+
+
+def _batch(requests: Sequence[bytes], count: int) -> bytes:
+    """Return so many requests in a row, each kind in its turn."""
+    return b"".join(islice(cycle(requests), count))
 
 
 def _count_answers(data: bytes, counts: Counts) -> int:

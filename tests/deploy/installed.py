@@ -308,6 +308,20 @@ def running_broker(folder: Path) -> Iterator[Broker]:
         broker.kill()
 
 
+def machine_values(database: str, broker: str) -> dict[str, Any]:
+    """Return values with the stores of this machine and two replicas of what may have two."""
+    return {
+        "global": {"gpuSharing": True},
+        "admission": {"gpuFractionRuntimeClassName": ""},
+        "postgresql": {"enabled": False, "url": database},
+        "redis": {"enabled": False, "url": broker},
+        "web": {"replicas": 2, "sslRedirect": False},
+        "binder": {"replicas": 2},
+        "podgrouper": {"replicas": 2},
+        "scheduler": {"replicas": 2},
+    }
+
+
 @contextmanager
 def simulated_nodes(
     cluster: RealCluster, nodes: str, *, has_controller_manager: bool = False

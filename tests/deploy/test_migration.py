@@ -19,7 +19,13 @@ import pytest
 import yaml
 
 from tests.deploy.chart import DEPLOY, Manifest
-from tests.deploy.installed import PROGRAMS, Installed, running_broker, simulated_nodes
+from tests.deploy.installed import (
+    PROGRAMS,
+    Installed,
+    machine_values,
+    running_broker,
+    simulated_nodes,
+)
 from tests.deploy.kai_state import LATE, OTHER_NODE, RUNNING, TEAM, kai_objects
 from tests.integration.postgres import postgres_or_skip
 from tests.integration.stack import wait_until
@@ -216,17 +222,7 @@ def test_the_cluster_goes_back_by_the_commands_of_the_guide(migration: Migration
 def _values(folder: Path, database: str, broker: str) -> Path:
     """Write the values of the guide, with the stores of this test and two replicas where there may be two."""
     (of_guide,) = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
-    values = {
-        **yaml.safe_load(of_guide),
-        "global": {"gpuSharing": True},
-        "admission": {"gpuFractionRuntimeClassName": ""},
-        "postgresql": {"enabled": False, "url": database},
-        "redis": {"enabled": False, "url": broker},
-        "web": {"replicas": 2, "sslRedirect": False},
-        "binder": {"replicas": 2},
-        "podgrouper": {"replicas": 2},
-        "scheduler": {"replicas": 2},
-    }
+    values = {**yaml.safe_load(of_guide), **machine_values(database, broker)}
     file = folder / "my-values.yaml"
     file.write_text(yaml.safe_dump(values))
     return file

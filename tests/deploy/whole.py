@@ -8,19 +8,23 @@ command and the environment of the Deployment and the token of its service accou
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from tests.deploy.chart import CHART, NAMESPACE, Manifest, run_helm
-from tests.deploy.installed import Broker, Installed, running_broker, simulated_nodes
+from tests.deploy.installed import (
+    Broker,
+    Installed,
+    machine_values,
+    running_broker,
+    simulated_nodes,
+)
 from tests.integration.postgres import PostgresServer, postgres_server_or_skip
-from tests.integration.stack import wait_until
 from tests.real_cluster.build import (
     CONTROLLER_MANAGER,
     HELM,
@@ -34,6 +38,7 @@ from tests.real_cluster.installation import run_kubectl
 
 TEAM = "team"
 READY_WITHIN_S = 240.0
+RUNNING_WITHIN_S = 120.0
 
 
 @dataclass(slots=True)
@@ -78,7 +83,6 @@ def whole_or_skip(
     folder: Path,
     *,
     nodes: str,
-    values: Mapping[str, Any] | None = None,
     change: Callable[[Installed], None] = lambda installed: None,
 ) -> Iterator[Whole]:
     """Start everything and wait until every web process says that the installation is ready.
@@ -86,7 +90,6 @@ def whole_or_skip(
     Parameters
     ----------
     nodes : the simulated nodes, e.g. 4x8
-    values : of the chart, besides those that the machine needs
     change : called before the replicas start
     """
     with ExitStack() as stack:
@@ -101,7 +104,7 @@ def whole_or_skip(
         stack.enter_context(running_controller_manager(cluster))
         stack.enter_context(simulated_nodes(cluster, nodes, has_controller_manager=True))
         file = folder / "values.yaml"
-        file.write_text(yaml.safe_dump({**_values(database.url, broker.url), **(values or {})}))
+        file.write_text(yaml.safe_dump(machine_values(database.url, broker.url)))
         installed = Installed(cluster, folder / "pods", database.url, broker.url)
         stack.callback(installed.stop)
         whole = Whole(cluster, installed, database, broker, helm, file)
@@ -152,17 +155,12 @@ def queue(name: str, *, gpus: int, parent: str = "") -> Manifest:
     }
 
 
-def await_running(whole: Whole, name: str, pods: int, timeout_s: float = 120.0) -> float:
-    """Wait until all pods of a workload run; return the seconds it took."""
-    return whole.installed.await_that(
-        lambda: whole.running(f"work={name}") == pods, f"{pods} running pods of {name}", timeout_s
-    )
-
-
-def await_gone(whole: Whole, name: str, timeout_s: float = 120.0) -> None:
-    """Wait until no pod of a workload is left."""
-    wait_until(
-        lambda: not whole.pods(f"work={name}"), what=f"the end of {name}", timeout_s=timeout_s
+def await_running(whole: Whole, name: str, pods: int) -> None:
+    """Wait until all pods of a workload run."""
+    whole.installed.await_that(
+        lambda: whole.running(f"work={name}") == pods,
+        f"{pods} running pods of {name}",
+        RUNNING_WITHIN_S,
     )
 
 
@@ -176,18 +174,4 @@ def _template(name: str, *, gpus: int, queue: str) -> Manifest:
     return {
         "metadata": {"labels": {"work": name, "kai.scheduler/queue": queue}},
         "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
-    }
-
-
-def _values(database: str, broker: str) -> dict[str, Any]:
-    """Return values with the stores of this machine and two replicas of what may have two."""
-    return {
-        "global": {"gpuSharing": True},
-        "admission": {"gpuFractionRuntimeClassName": ""},
-        "postgresql": {"enabled": False, "url": database},
-        "redis": {"enabled": False, "url": broker},
-        "web": {"replicas": 2, "sslRedirect": False},
-        "binder": {"replicas": 2},
-        "podgrouper": {"replicas": 2},
-        "scheduler": {"replicas": 2},
     }

@@ -114,12 +114,12 @@ def _run(folder: Path, names: Sequence[str], pods: int) -> list[Result]:
         scene = Scene(whole, proxies[0], gateway, observer, clock)
         print(f"{len(whole.installed.replicas)} processes, {nodes} GPUs\n{HEAD}", flush=True)
         for number, name in enumerate(names):
-            results.append(_one(scene, name, f"load{number}", pods))
+            results.append(_try_fault(scene, name, f"load{number}", pods))
             print(results[-1].line(), flush=True)
     return results
 
 
-def _one(scene: Scene, name: str, prefix: str, pods: int) -> Result:
+def _try_fault(scene: Scene, name: str, prefix: str, pods: int) -> Result:
     """Make one fault under load, judge, and delete the load."""
     observer = scene.observer
     observer.begin()

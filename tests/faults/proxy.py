@@ -62,12 +62,11 @@ class Proxy:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def silence_watches(self) -> int:
-        """Pass nothing on to the watches that are open now, without closing them; return how many."""
-        watches = [connection for connection in list(self._connections) if connection.is_watch]
-        for connection in watches:
-            connection.is_silent = True
-        return len(watches)
+    def silence_watches(self) -> None:
+        """Pass nothing on to the watches that are open now, without closing them."""
+        for connection in list(self._connections):
+            if connection.is_watch:
+                connection.is_silent = True
 
     def cut(self) -> None:
         """Close all connections, as a load balancer does that restarts."""

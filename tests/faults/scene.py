@@ -1,9 +1,8 @@
-"""What a fault may touch, and the table that is printed about it."""
+"""What a fault may touch: the installation under load, with its proxy, its clock and its observer."""
 
 from __future__ import annotations
 
 import os
-import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -16,9 +15,9 @@ from tests.deploy.whole import Whole
 from tests.faults.clock import TestClock
 from tests.faults.load import Observer
 from tests.faults.proxy import Proxy
+from tests.processes import processes
 
 TICK_S = 0.2
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
@@ -54,9 +53,16 @@ class Scene:
             for replica in self.whole.installed.replicas
             if replica.name.startswith(f"{process}-") and replica.is_alive
         ]
-        before = {replica.name: _processor_s(replica) for replica in replicas}
+        before = _processor_seconds()
         self.rest(2.0)
-        return max(replicas, key=lambda replica: _processor_s(replica) - before[replica.name])
+        after = _processor_seconds()
+
+        def used_s(replica: Replica) -> float:
+            assert replica.process is not None
+            pid = replica.process.pid
+            return after.get(pid, 0.0) - before.get(pid, 0.0)
+
+        return max(replicas, key=used_s)
 
     @contextmanager
     def stopped(self, *replicas: Replica) -> Iterator[None]:
@@ -75,8 +81,6 @@ def _signal(replica: Replica, sign: signal.Signals) -> None:
     os.killpg(replica.process.pid, sign)
 
 
-def _processor_s(replica: Replica) -> float:
-    assert replica.process is not None
-    with pathlib.Path(f"/proc/{replica.process.pid}/stat").open() as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+def _processor_seconds() -> dict[int, float]:
+    """Return what each process of this machine has used so far, by pid."""
+    return {process.pid: process.cpu_s for process in processes()}
