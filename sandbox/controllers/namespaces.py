@@ -124,7 +124,7 @@ class NamespaceController(Controller):
             return  # gone, or another object has its name: the next look tells
 
     def _custom_kinds(self) -> Iterator[Resource]:
-        """Return the namespaced kinds of all definitions."""
+        """Yield the namespaced kinds of all definitions."""
         for definition in self.gateway.list(CRDS, as_type=dict).items:
             resource = custom_kind(definition)
             if resource is not None:

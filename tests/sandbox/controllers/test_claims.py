@@ -108,7 +108,7 @@ def test_a_pod_that_is_done_reserves_nothing_and_the_last_one_frees_the_devices(
     claim_controller.reconcile("resourceclaims ns/shared")
     claim_controller.reconcile("resourceclaims ns/own")
     status = gateway.raw(RESOURCE_CLAIMS, "shared", "ns")["status"]
-    assert [one["uid"] for one in status["reservedFor"]] == ["uid-q"]
+    assert [user["uid"] for user in status["reservedFor"]] == ["uid-q"]
     assert "allocation" in status
     freed = gateway.raw(RESOURCE_CLAIMS, "own", "ns")
     assert freed["status"] == {}

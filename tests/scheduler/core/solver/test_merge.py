@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from math import inf
 
+import numpy as np
 import pytest
 
 from scheduler.core.arrays import NO_AMOUNTS
@@ -78,8 +79,8 @@ def test_a_bound_on_pod_groups_is_kept() -> None:
     rng = random.Random(4)
     for most in (2, 4, 9, 30):
         session = _random_cluster(rng).session()
-        found = _sequence(session, most_groups=most).all()
-        assert found == _walked(session, most_groups=most)
+        batches = _sequence(session, most_groups=most).all()
+        assert batches == _walked(session, most_groups=most)
 
 
 def test_a_pod_group_that_keeps_a_rest_competes_with_the_others_for_it() -> None:
@@ -88,9 +89,9 @@ def test_a_pod_group_that_keeps_a_rest_competes_with_the_others_for_it() -> None
         built.running(f"a{number}", ["n0"] * 3, queue="a", minimum=1)
         built.running(f"b{number}", ["n0"] * 2, queue="b")
     session = built.session()
-    found = _sequence(session).all()
-    assert found == _walked(session)
-    assert [batch.is_rest for batch in found].count(False) == 14
+    batches = _sequence(session).all()
+    assert batches == _walked(session)
+    assert [batch.is_rest for batch in batches].count(False) == 14
 
 
 def test_siblings_that_cannot_be_sorted_are_left_alone() -> None:
@@ -102,7 +103,7 @@ def test_siblings_that_cannot_be_sorted_are_left_alone() -> None:
         def __lt__(self, other: object) -> bool:
             return True
 
-    keys = session.policy.loss_keys(0, victims.np.zeros((1, 3)))
+    keys = session.policy.loss_keys(0, np.zeros((1, 3)))
     circling = type(keys)(keys.first, keys.shares, Circle())
 
     class Policy:
@@ -111,6 +112,6 @@ def test_siblings_that_cannot_be_sorted_are_left_alone() -> None:
         def loss_keys(self, queue: int, lost: object) -> object:
             return circling
 
-    one = victims.Losses(victims.np.zeros(1, dtype=int), victims.np.zeros((1, 3)))
-    leaves = {0: one, 1: one}
+    losses = victims.Losses(np.zeros(1, dtype=int), np.zeros((1, 3)))
+    leaves = {0: losses, 1: losses}
     assert merged(Policy(), {-1: [0, 1]}, leaves, {0: NO_AMOUNTS}, -1) is None

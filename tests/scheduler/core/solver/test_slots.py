@@ -99,7 +99,7 @@ def test_the_bound_rules_out_the_same_nodes() -> None:
 def _proposals(session: Session, name: str, size: int) -> tuple[list[tuple[int, ...]], int]:
     """Return all sets that a generator proposes for the first tasks of `want`, and how many were rejected."""
     groups = session.state.pod_groups
-    want = next(index for index, one in enumerate(groups.inputs) if one.name == "want")
+    want = next(index for index, group in enumerate(groups.inputs) if group.name == "want")
     view = session.view(want)
     chunk = view.next_chunk(include_evicted=True)
     pool = VictimPool(session)
