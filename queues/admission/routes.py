@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from kube.errors import NotFoundError
 from kube.gateway import Gateway
@@ -26,11 +26,9 @@ VALIDATE_POD = "/validate--v1-pod"
 VALIDATE_TOPOLOGY = "/validate-kai-scheduler-v1alpha1-topology"
 VALIDATE_QUEUE = "/validate-scheduling-run-ai-v2-queue"
 VALIDATE_POD_GROUP = "/validate-scheduling-run-ai-v2alpha2-podgroup"
+PATHS = (MUTATE_POD, VALIDATE_POD, VALIDATE_TOPOLOGY, VALIDATE_QUEUE, VALIDATE_POD_GROUP)
 #: More changed queues than this are read by one list.
 MOST_SINGLE_READS = 10
-PATHS = (MUTATE_POD, VALIDATE_POD, VALIDATE_TOPOLOGY, VALIDATE_QUEUE, VALIDATE_POD_GROUP)
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -109,24 +107,25 @@ class ListedTree:
 
     def __call__(self) -> Tree:
         """Return the tree as it is now."""
-        names = {item.metadata.name: item.metadata for item in self._list(NamedObject)}
-        known = {name: shape for name, shape in self._shapes.items() if name in names}
-        changed = [
-            name
-            for name, metadata in names.items()
-            if name not in known or known[name].version != metadata.resource_version
-        ]
-        bodies = self._list(dict) if len(changed) > MOST_SINGLE_READS else self._read(changed)
-        for body in bodies:
+        listed = self.gateway.list(QUEUES, as_type=NamedObject).items
+        versions = {item.metadata.name: item.metadata.resource_version for item in listed}
+        shapes = {
+            name: shape
+            for name, shape in self._shapes.items()
+            if versions.get(name) == shape.version
+        }
+        for body in self._read([name for name in versions if name not in shapes]):
             shape, _ = read_queue(body)
-            known[shape.name] = shape
-        self._shapes = known
-        return dict(known)
+            shapes[shape.name] = shape
+        self._shapes = shapes
+        return shapes
 
-    def _list(self, as_type: type[T]) -> Sequence[T]:
-        return self.gateway.list(QUEUES, as_type=as_type).items
+    def _read(self, names: Collection[str]) -> Iterable[dict[str, Any]]:
+        if len(names) > MOST_SINGLE_READS:
+            return self.gateway.list(QUEUES, as_type=dict).items
+        return self._read_each(names)
 
-    def _read(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    def _read_each(self, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         for name in names:
             try:
                 yield self.gateway.get(QUEUES, name, as_type=dict)
