@@ -74,10 +74,8 @@ class Login(LoginView):
             self.request, initial={"username": self.request.POST.get("username", "")[:150]}
         )
         context = self.get_context_data(form=form, refusal=reason)
-        response = self.render_to_response(context, status=429)
-        for name, value in limit.refusal_headers(retry_after_s).items():
-            response[name] = value
-        return response
+        headers = limit.refusal_headers(retry_after_s)
+        return self.render_to_response(context, status=429, headers=headers)
 
 
 class Logout(LogoutView):

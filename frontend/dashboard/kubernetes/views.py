@@ -46,10 +46,8 @@ def log_in(request: HttpRequest) -> JsonResponse:
     attempt = login_guard.attempt_of(request)
     wait_s = login_guard.locked_for_s(attempt)
     if wait_s:
-        answer = _problem(429, "Too many failed attempts from your address.")
-        for name, value in login_guard.FAILURES.refusal_headers(wait_s).items():
-            answer[name] = value
-        return answer
+        headers = login_guard.FAILURES.refusal_headers(wait_s)
+        return _problem(429, "Too many failed attempts from your address.", headers)
     token = _token_of(request)
     if token is None:
         return _problem(400, 'Expected {"token": "<a JSON Web Token of the cluster>"}.')
@@ -115,6 +113,8 @@ def _token_for(user: User) -> JsonResponse:
     return JsonResponse(body, status=201)
 
 
-def _problem(status: int, detail: str) -> JsonResponse:
+def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JsonResponse:
     body = {"type": "about:blank", "status": status, "detail": detail}
-    return JsonResponse(body, status=status, content_type="application/problem+json")
+    return JsonResponse(
+        body, status=status, headers=headers, content_type="application/problem+json"
+    )

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views.decorators.cache import never_cache
 from mozilla_django_oidc.views import (
     OIDCAuthenticationCallbackView,
@@ -58,10 +58,8 @@ def begin(request: HttpRequest) -> HttpResponseBase:
     wait_s = login_guard.locked_for_s(login_guard.attempt_of(request))
     if wait_s:
         text = "Too many failed attempts from your address. Try again in a few minutes."
-        response = _refusal(request, text, status=429)
-        for name, value in login_guard.FAILURES.refusal_headers(wait_s).items():
-            response[name] = value
-        return response
+        headers = login_guard.FAILURES.refusal_headers(wait_s)
+        return _refusal(request, text, status=429, headers=headers)
     try:
         answer: HttpResponseBase = _Begin.as_view()(request)
     except ProviderError as error:
@@ -100,6 +98,9 @@ def _failed(request: HttpRequest, text: str, *, status: int) -> HttpResponse:
     return _refusal(request, text, status=status)
 
 
-def _refusal(request: HttpRequest, text: str, *, status: int) -> HttpResponse:
+def _refusal(
+    request: HttpRequest, text: str, *, status: int, headers: dict[str, str] | None = None
+) -> HttpResponse:
     context: dict[str, Any] = {"reason": text, "name": settings.KAIWEB_OIDC_NAME}
-    return render(request, "dashboard/refused.html", context, status=status)
+    page = render_to_string("dashboard/refused.html", context, request)
+    return HttpResponse(page, status=status, headers=headers)
