@@ -1,6 +1,8 @@
-"""What every write has in common: the caller, the time, the reason and the id of the request."""
+"""What every write has in common: the caller, the time, the reason and the id of the request, and its answer."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.utils import timezone
 from rest_framework.request import Request
@@ -8,8 +10,9 @@ from rest_framework.request import Request
 from kaiweb import request_id
 from kaiweb.api.base import caller, flag
 from kaiweb.api.errors import Problem, bad_parameter
-from queues.editing.write_requests import WriteRequest
+from queues.editing.write_requests import WriteRequest, WriteResult
 
+Item = dict[str, Any]
 MAX_REASON_LENGTH = 1024
 
 
@@ -25,6 +28,27 @@ def write_request(
         reason=reason_of(request) if reason is None else reason,
         request_id=request_id.current.get(),
     )
+
+
+def stale_problem(error: Exception, current: Item) -> Problem:
+    """Return the refusal of an edit of an older version than the item of the object shows."""
+    return Problem(
+        "precondition-failed",
+        str(error),
+        extra={"current": current},
+        headers={"ETag": current["etag"]},
+    )
+
+
+def written_answer(kind: str, item: Item, result: WriteResult, *, is_dry: bool) -> Item:
+    """Return the answer to a write: the item under the name of its kind, and what changed."""
+    return {
+        kind: item,
+        "changed": result.is_change,
+        "dryRun": is_dry,
+        "warnings": [finding.as_dict() for finding in result.warnings],
+        "diff": [difference.as_dict() for difference in result.diff],
+    }
 
 
 def reason_of(request: Request) -> str:

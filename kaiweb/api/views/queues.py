@@ -18,7 +18,7 @@ from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import queues as schema
 from kaiweb.api.versions import expected_tag
-from kaiweb.api.writes import write_request
+from kaiweb.api.writes import stale_problem, write_request, written_answer
 from kaiweb.items import queues as items
 from kube.objects.meta import convert
 from kube.store import version_of
@@ -221,12 +221,7 @@ def _write_request(request: Request, *, needs_version: bool = False) -> WriteReq
 
 def _stale(error: StaleQueueError) -> Problem:
     item = _item(services.queue_read(gateway(), error.name))
-    return Problem(
-        "precondition-failed",
-        str(error),
-        extra={"current": item},
-        headers={"ETag": item["etag"]},
-    )
+    return stale_problem(error, item)
 
 
 def _item(body: dict[str, Any]) -> dict[str, Any]:
@@ -258,13 +253,7 @@ def _written(result: WriteResult, request: Request, *, status: int = 200) -> Res
         if status == 201:
             headers["Location"] = f"/api/v1/queues/{item['name']}"
     return Response(
-        {
-            "queue": item,
-            "changed": result.is_change,
-            "dryRun": is_dry,
-            "warnings": [finding.as_dict() for finding in result.warnings],
-            "diff": [difference.as_dict() for difference in result.diff],
-        },
+        written_answer("queue", item, result, is_dry=is_dry),
         status=200 if is_dry else status,
         headers=headers,
     )

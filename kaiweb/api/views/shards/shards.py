@@ -15,13 +15,19 @@ from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import shards as schema
 from kaiweb.api.versions import expected_tag
-from kaiweb.api.writes import require_admin, write_request
+from kaiweb.api.writes import require_admin, stale_problem, write_request, written_answer
 from kaiweb.shards.items import shard_item
 from kaiweb.shards.reading import all_shards, find_shard, read_config
-from kaiweb.shards.writes import StaleShardError, create_shard, delete_shard, edit_shard
+from kaiweb.shards.writes import (
+    InvalidShardError,
+    StaleShardError,
+    create_shard,
+    delete_shard,
+    edit_shard,
+)
 from queues.cluster import gateway
 from queues.editing.write_requests import WriteRequest, WriteResult
-from queues.tree.shape import shown
+from queues.tree.findings import Finding, shown
 from scheduler.tools.simulate.what_if.edited import merged
 
 WRITE = ("dryRun", "reason")
@@ -141,19 +147,13 @@ def _fields(
     return dict(body)
 
 
-def _fault(pointer: str, code: str, message: str, value: object) -> Problem:
-    entry = {"pointer": pointer, "code": code, "message": message, "given": value, "allowed": None}
-    return Problem("validation", message, errors=[entry])
+def _fault(pointer: str, code: str, message: str, value: object) -> InvalidShardError:
+    return InvalidShardError((Finding(pointer=pointer, code=code, message=message, given=value),))
 
 
 def _stale(error: StaleShardError) -> Problem:
     item = shard_item(error.current, read_config(gateway()), is_admin=True)
-    return Problem(
-        "precondition-failed",
-        str(error),
-        extra={"current": item},
-        headers={"ETag": item["etag"]},
-    )
+    return stale_problem(error, item)
 
 
 def _written(result: WriteResult, request: Request, *, status: int = 200) -> Response:
@@ -163,13 +163,7 @@ def _written(result: WriteResult, request: Request, *, status: int = 200) -> Res
     if status == 201 and not is_dry:
         headers["Location"] = f"/api/v1/shards/{item['name']}"
     return Response(
-        {
-            "shard": item,
-            "changed": result.is_change,
-            "dryRun": is_dry,
-            "warnings": [finding.as_dict() for finding in result.warnings],
-            "diff": [difference.as_dict() for difference in result.diff],
-        },
+        written_answer("shard", item, result, is_dry=is_dry),
         status=200 if is_dry else status,
         headers=headers,
     )
