@@ -11,7 +11,7 @@ from kube.objects.meta import convert
 from kube.resources import CONFIGS, SHARDS
 from queues.editing.tags import edit_tag
 from scheduler.core.errors import ConfigError
-from scheduler.settings.shard import CONFIG_NAME, settings_of
+from scheduler.settings.shard import CONFIG_NAME, DEFAULT_SHARD, settings_of
 
 Body = dict[str, Any]
 
@@ -43,6 +43,19 @@ def find_shard(gateway: Gateway, name: str) -> Body:
     """
     body = all_shards(gateway).get(name)
     if body is None:
+        raise UnknownShardError(name)
+    return body
+
+
+def find_or_default(gateway: Gateway, name: str) -> Body | None:
+    """Return one object; None for the shard `default` without one, which runs on default settings.
+
+    Raises
+    ------
+    UnknownShardError
+    """
+    body = all_shards(gateway).get(name)
+    if body is None and name != DEFAULT_SHARD:
         raise UnknownShardError(name)
     return body
 

@@ -15,8 +15,8 @@ import msgspec
 from kaiweb.shards.items import CONNECTION, USAGE
 from kaiweb.shards.reading import (
     Body,
-    UnknownShardError,
     all_shards,
+    find_shard,
     problem_in,
     read_config,
     tag_of_shard,
@@ -211,9 +211,7 @@ def _retry_on_conflict(
     gateway: Gateway, name: str, request: WriteRequest, attempt: Callable[[Body], WriteResult]
 ) -> WriteResult:
     for _attempt in range(TRIES):
-        current = all_shards(gateway).get(name)
-        if current is None:
-            raise UnknownShardError(name)
+        current = find_shard(gateway, name)
         if request.expected_tag != tag_of_shard(current):
             raise StaleShardError(request.expected_tag, current)
         try:
@@ -230,7 +228,7 @@ def _check(gateway: Gateway, before: Body | None, after: Body) -> None:
         problem = problem_in(after, read_config(gateway))
         if problem:
             findings.append(Finding(pointer="/spec", code="setting", message=problem))
-        findings += _partition_faults(all_shards(gateway), before, after)
+        findings += _partition_faults(gateway, before, after)
     if findings:
         raise InvalidShardError(tuple(findings))
 
@@ -254,14 +252,12 @@ def _form_faults(body: Body) -> Iterator[Finding]:
         )
 
 
-def _partition_faults(
-    shards: Mapping[str, Body], before: Body | None, after: Body
-) -> Iterator[Finding]:
+def _partition_faults(gateway: Gateway, before: Body | None, after: Body) -> Iterator[Finding]:
     """Yield a fault if the edit gives the shard the nodes of another one."""
     value = _partition_of(after)
     if before is not None and _partition_of(before) == value:
         return
-    for name, body in shards.items():
+    for name, body in all_shards(gateway).items():
         if name != after["metadata"]["name"] and _partition_of(body) == value:
             yield Finding(
                 pointer="/spec/partitionLabelValue",

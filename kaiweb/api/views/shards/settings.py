@@ -12,7 +12,7 @@ from kaiweb.api.base import Shows, View
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import shards as schema
 from kaiweb.shards.items import settings_item
-from kaiweb.shards.reading import UnknownShardError, all_shards, read_config
+from kaiweb.shards.reading import find_or_default, read_config
 from queues.cluster import gateway
 from scheduler.settings.shard import DEFAULT_SHARD
 
@@ -29,7 +29,5 @@ class EffectiveSettings(View):
     def get(self, request: Request) -> Response:
         """Return actions, plugins with their arguments, and options, as the scheduler of the shard uses them."""
         name = request.query_params.get("shard", DEFAULT_SHARD)
-        body = all_shards(gateway()).get(name)
-        if body is None and name != DEFAULT_SHARD:
-            raise UnknownShardError(name)
+        body = find_or_default(gateway(), name)
         return Response(settings_item(name, body, read_config(gateway())))

@@ -10,21 +10,22 @@ from typing import Any, ClassVar
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api.base import Shows, View, flag
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
-from kaiweb.api.http.renderers import OrjsonRenderer
+from kaiweb.api.http.renderers import FileRenderer
 from kaiweb.api.writes import require_admin
-from kaiweb.shards.reading import UnknownShardError, all_shards, problem_in, read_config
+from kaiweb.shards.reading import find_or_default, read_config
+from kube.errors import BadValueError
 from kube.gateway import Gateway
 from kube.objects.config import SchedulingShard
 from kube.objects.meta import convert
 from kube.resources import CONFIGMAPS
 from queues.cluster import gateway
+from scheduler.core.errors import ConfigError
 from scheduler.load.archive import body_of, read_objects, write_body
 from scheduler.settings.shard import DEFAULT_SHARD, settings_of
 from scheduler.tools.snapshots.anonymise import anonymise
@@ -33,22 +34,17 @@ from scheduler.tools.snapshots.anonymise import anonymise
 _one_at_a_time = threading.Lock()
 
 
-class ZipRenderer(BaseRenderer):
-    """A file that is a zip archive already; a refusal is encoded as JSON."""
+class ZipRenderer(FileRenderer):
+    """A file that is a zip archive already."""
 
     media_type = "application/zip"
     format = "zip"
     charset = None
     render_style = "binary"
 
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        """Encode the body."""
-        return data if isinstance(data, bytes) else OrjsonRenderer().render(data)
+    def encode(self, data: bytes) -> bytes:
+        """Return the file."""
+        return data
 
 
 class Snapshot(View):
@@ -80,14 +76,13 @@ class Snapshot(View):
 
 
 def _snapshot(api: Gateway, name: str, *, is_anonymous: bool) -> bytes:
-    body, config = all_shards(api).get(name), read_config(api)
-    if body is None and name != DEFAULT_SHARD:
-        raise UnknownShardError(name)
-    problem = "" if body is None else problem_in(body, config)
-    if problem:
-        raise Problem("wrong-state", f"the settings of shard '{name}' cannot be used: {problem}")
-    shard = None if body is None else convert(body, SchedulingShard)
-    settings = settings_of(name, shard, config)
+    body, config = find_or_default(api, name), read_config(api)
+    try:
+        shard = None if body is None else convert(body, SchedulingShard)
+        settings = settings_of(name, shard, config)
+    except (ConfigError, BadValueError) as error:
+        text = f"the settings of shard '{name}' cannot be used: {error}"
+        raise Problem("wrong-state", text) from error
     objects = read_objects(api, settings.params, without=(CONFIGMAPS,))
     content: Mapping[str, Any] = body_of(objects, settings, timezone.now().timestamp())
     file = io.BytesIO()
