@@ -84,18 +84,15 @@ class OperationDetail(View):
     @extend_schema(operation_id="getOperation", parameters=[PREFER], responses=schema.Operation)
     def get(self, request: Request, pk: str) -> Response:
         """Return how far it is; `Prefer: wait=20` holds the answer until it has ended."""
-        latest = {"item": _find(request, pk)}
+        item: dict[str, Any] = {}
 
         def has_ended() -> bool:
-            latest["item"] = _find(request, pk)
-            return latest["item"]["state"] not in UNDER_WAY
+            nonlocal item
+            item = _find(request, pk)
+            return item["state"] not in UNDER_WAY
 
-        wait_s = preferred_wait_s(request)
-        if latest["item"]["state"] in UNDER_WAY and wait_s:
-            wait_until(has_ended, timeout_s=wait_s)
-        item = latest["item"]
-        headers = {"Retry-After": "1"} if item["state"] in UNDER_WAY else {}
-        return Response(item, headers=headers)
+        is_over = wait_until(has_ended, timeout_s=preferred_wait_s(request))
+        return Response(item, headers={} if is_over else {"Retry-After": "1"})
 
 
 def _find(request: Request, name: str) -> dict[str, Any]:

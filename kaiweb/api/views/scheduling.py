@@ -34,6 +34,7 @@ EVICTION_COLUMNS = {
     "workload": "workload",
     "evictor": "evictor",
 }
+DECISION_FIELDS = ("kind", "queue", "workload")
 EVICTOR_FILTERS = frozenset({"evictor", "evictorQueue"})
 EVICTIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
 SESSIONS = pagination.Sorting(key="id", columns={"id": "id"}, default="-id")
@@ -82,8 +83,8 @@ class SessionDecisions(View):
     """What one session decided."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"get": ("kind", "queue", "workload")}
-    repeatable: ClassVar = frozenset({"kind", "queue", "workload"})
+    accepts: ClassVar = {"get": DECISION_FIELDS}
+    repeatable: ClassVar = frozenset(DECISION_FIELDS)
 
     @extend_schema(
         operation_id="listSessionDecisions",
@@ -93,7 +94,7 @@ class SessionDecisions(View):
     def get(self, request: Request, pk: int) -> Response:
         """List what the session decided about workloads, in its order; at most its first 300 decisions."""
         decisions = _decisions(_session(pk), caller_visibility(request))
-        for name in ("kind", "queue", "workload"):
+        for name in DECISION_FIELDS:
             values = words(request, name)
             if values:
                 decisions = [entry for entry in decisions if entry[name] in values]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -24,8 +23,6 @@ from kaiweb.usage.models import Span
 from kaiweb.usage.ranges import Range
 from queues import selectors
 from queues.tree.shape import shown
-
-MONTH = re.compile(r"\d{4}-\d{2}")
 
 
 class Reports(View):
@@ -56,10 +53,9 @@ class ReportDetail(View):
     def get(self, request: Request, month: str) -> Response:
         """Return who used how much in a month, e.g. `2026-11`, as `/usage` does; tables hold all rows."""
         now = timezone.now()
-        starts = {_name(start): start for start in _months(now)}
-        if not MONTH.fullmatch(month) or month not in starts:
+        start = {_name(start): start for start in _months(now)}.get(month)
+        if start is None:
             raise Problem("not-found", f"there is no report of '{shown(month)}'")
-        start = starts[month]
         span = Range.of(start, _following(start), now, max_points=periods.MAX_POINTS)
         tree = selectors.tree()
         return report(request, by_of(request), tree, counted_queues(request, tree), span)
