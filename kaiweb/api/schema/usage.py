@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
 from kaiweb.api.schema.shared import BOUND, Page
 
+Fields = dict[str, s.Field[Any, Any, Any, Any]]
 AMOUNT = {"type": ["number", "null"]}
 BOUND_OR_UNKNOWN = {"oneOf": [*BOUND["oneOf"], {"type": "null"}]}
 
@@ -26,7 +29,7 @@ class Steps(s.Serializer[object]):
     times = s.ListField(child=s.DateTimeField())
     coveredSeconds = s.ListField(child=s.FloatField())
 
-    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+    def get_fields(self) -> Fields:
         """Add the fields whose name or default is no Python name."""
         return {"from": s.DateTimeField(), "to": s.DateTimeField(), **super().get_fields()}
 
@@ -95,7 +98,7 @@ class UsageReport(Page):
     cluster = CapacityHours()
     currency = s.CharField(allow_null=True)
 
-    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+    def get_fields(self) -> Fields:
         """Add the field whose name is no Python name."""
         return {**super().get_fields(), "from": s.DateTimeField()}
 
@@ -104,7 +107,7 @@ class Month(s.Serializer[object]):
     month = s.CharField(help_text="For example 2026-11.")
     closed = s.BooleanField()
 
-    def get_fields(self) -> dict[str, s.Field]:  # type: ignore[type-arg]
+    def get_fields(self) -> Fields:
         """Add the fields whose name is no Python name."""
         return {**super().get_fields(), "from": s.DateTimeField(), "to": s.DateTimeField()}
 
