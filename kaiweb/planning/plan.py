@@ -22,12 +22,11 @@ from queues.tree.shape import (
     CR_FIELDS,
     RESOURCES,
     REST_NAMES,
-    UNLIMITED,
     Finding,
     Severity,
     read_queue,
 )
-from queues.tree.unlimited import UNLIMITED_WORD
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 from scheduler.tools.simulate.what_if.edited import EditedQueues
 from scheduler.tools.simulate.what_if.question import QueueEdit
 

@@ -27,13 +27,12 @@ from queues.tree.shape import (
     QUOTA,
     RESOURCES,
     REST_NAMES,
-    UNLIMITED,
     WEIGHT,
     Finding,
     is_clean,
     shown,
 )
-from queues.tree.unlimited import UNLIMITED_WORD
+from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 MEGABYTE = 1_000_000
 # Base units (REST) in one unit of the custom resource.

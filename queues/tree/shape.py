@@ -22,7 +22,7 @@ from queues.tree.findings import duration_fault
 from queues.tree.findings import is_clean as is_clean
 from queues.tree.findings import shown as shown
 from queues.tree.options import NO_OPTIONS, QueueOptions, read_options
-from queues.tree.unlimited import UNLIMITED as UNLIMITED
+from queues.tree.unlimited import UNLIMITED
 
 RESOURCES = ("gpu", "cpu", "memory")
 # Names of the three resources in REST, whose amounts are in base units; for pointers and messages.
