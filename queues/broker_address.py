@@ -37,7 +37,7 @@ class SentinelGroup:
 
     def celery_url(self) -> str:
         """Return the broker URL in Celery's form, which names each Sentinel."""
-        password = f":{_quoted(self.password)}@" if self.password else ""
+        password = f":{quote(self.password, safe='')}@" if self.password else ""
         return ";".join(
             f"sentinel://{password}{host}:{port}/{self.database}" for host, port in self.sentinels
         )
@@ -91,7 +91,3 @@ def _number(text: str, what: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"expected a number as {what}, got '{text}'")
     return int(text)
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe="")

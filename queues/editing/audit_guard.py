@@ -90,15 +90,10 @@ def install_after_migrate(using: str = "default", **_signal: Any) -> None:
     """Install the triggers where the table is, as a receiver of `post_migrate`."""
     connection = connections[using]
     with connection.cursor() as cursor:
-        has_table = TABLE in connection.introspection.table_names(cursor)
-        columns = (
-            {
-                column.name
-                for column in connection.introspection.get_table_description(cursor, TABLE)
-            }
-            if has_table
-            else set()
-        )
+        if TABLE not in connection.introspection.table_names(cursor):
+            return
+        description = connection.introspection.get_table_description(cursor, TABLE)
+        columns = {column.name for column in description}
     # An older state of the schema lacks some of the columns.
     if columns >= {*WRITTEN_ONCE, "state"}:
         install(connection)
