@@ -21,14 +21,18 @@ type Props<T> = {
 /** A dialog with a form for one write, which says why the server refused it. */
 export function WriteForm<T>(props: Props<T>) {
   const { title, submitText, isReady, isDangerous = false, onClose, children } = props;
-  const write = useMutation({ mutationFn: props.onSubmit, onSuccess: props.onDone });
+  // `onDone` is that of the render which was submitted: the page may show the write before the answer to it arrives.
+  const write = useMutation({
+    mutationFn: ({ onSubmit }: Props<T>) => onSubmit(),
+    onSuccess: (result, { onDone }) => onDone(result),
+  });
   return (
     <Dialog title={title} size={props.size ?? "md"} onClose={onClose}>
       <form
         aria-label={title}
         onSubmit={(event) => {
           event.preventDefault();
-          if (isReady && !write.isPending) write.mutate();
+          if (isReady && !write.isPending) write.mutate(props);
         }}
       >
         {children}

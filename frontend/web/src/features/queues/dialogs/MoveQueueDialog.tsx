@@ -20,8 +20,7 @@ type Props = {
   places: readonly (string | null)[];
   /** The place that is chosen at first; without it the present one. */
   target?: string | null | undefined;
-  /** Called with the new parent, and with the one that it had when the dialog was opened. */
-  onMoved: (parent: string | null, before: string | null) => void;
+  onMoved: (parent: string | null) => void;
   onDrafted: () => void;
   onClose: () => void;
 };
@@ -37,8 +36,6 @@ export function MoveQueueDialog({
   onClose,
 }: Props) {
   const [parent, setParent] = useState((target === undefined ? queue.parent : target) ?? "");
-  // The row may show the move before the server's answer to it arrives.
-  const [before] = useState(queue.parent);
   const isMoved = parent !== (queue.parent ?? "");
   const patch = { parent: parent === "" ? null : parent };
   const { etag } = queue;
@@ -62,7 +59,7 @@ export function MoveQueueDialog({
       edit={{ name: queue.name, action: "update", edit: patch }}
       onDrafted={onDrafted}
       onSubmit={() => patchQueue(queue.name, patch, { etag, dryRun: false })}
-      onDone={() => onMoved(patch.parent, before)}
+      onDone={() => onMoved(patch.parent)}
       onClose={onClose}
     >
       <Select

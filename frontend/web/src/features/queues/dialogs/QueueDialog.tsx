@@ -34,9 +34,13 @@ type Props = {
 
 /** A dialog for one write: its form, what the server says about it beforehand, and why it failed. */
 export function QueueDialog(props: Props) {
-  const { verdict, fields = [], onDone, onClose } = props;
+  const { verdict, fields = [], onClose } = props;
   const draft = useDraft();
-  const write = useMutation({ mutationFn: props.onSubmit, onSuccess: onDone });
+  // `onDone` is that of the render which was submitted: rows may show the write before the answer to it arrives.
+  const write = useMutation({
+    mutationFn: ({ onSubmit }: Props) => onSubmit(),
+    onSuccess: (_, { onDone }) => onDone(),
+  });
   const addition = useMutation({
     mutationFn: () => draft.add(props.edit),
     onSuccess: () => {
@@ -56,7 +60,7 @@ export function QueueDialog(props: Props) {
         aria-label={props.title}
         onSubmit={(event) => {
           event.preventDefault();
-          if (canSubmit) write.mutate();
+          if (canSubmit) write.mutate(props);
         }}
       >
         {props.children}

@@ -1,13 +1,15 @@
 import { MantineProvider } from "@mantine/core";
 import { Notifications, notifications } from "@mantine/notifications";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { useLastWrite } from "../../../editing/useUndo.ts";
 import { DRAFT } from "../../../i18n/changes.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
 import { DELETE_QUEUE, MOVE_QUEUE, NEW_QUEUE } from "../../../i18n/queues.ts";
 import { LiveProvider } from "../../../live/react.tsx";
+import type { Queue } from "../../../model/rows.ts";
 import { changeRow } from "../../../testing/changes.ts";
 import { silentLive } from "../../../testing/live.ts";
 import { adminMe } from "../../../testing/me.ts";
@@ -15,22 +17,27 @@ import { previewAnswer, queueRow, simulated } from "../../../testing/rows.ts";
 import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
 
 const ADMIN = adminMe();
-const QUEUES = new Map(
-  [
-    queueRow({ name: "research" }),
-    queueRow({ name: "vision", parent: "research", quota: { gpu: 6 }, limit: { gpu: 9 } }),
-    queueRow({ name: "detector", parent: "vision" }),
-  ].map((queue) => [queue.name, queue]),
-);
+const RESEARCH = queueRow({ name: "research" });
+const VISION = queueRow({
+  name: "vision",
+  parent: "research",
+  quota: { gpu: 6 },
+  limit: { gpu: 9 },
+});
+const DETECTOR = queueRow({ name: "detector", parent: "vision" });
+const QUEUES = new Map([RESEARCH, VISION, DETECTOR].map((queue) => [queue.name, queue]));
 vi.setConfig({ testTimeout: 30_000 });
 
 type Sent = { method: string; url: string; body: unknown };
 let sent: Sent[];
 let refusal: Response | null;
+/** What happens on the server before the answer to a write is sent. */
+let beforeAnswer: () => void;
 
 beforeEach(() => {
   sent = [];
   refusal = null;
+  beforeAnswer = () => {};
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     if (init.method === "GET") return new Promise<Response>(() => {});
     const body: unknown = init.body === undefined ? null : JSON.parse(String(init.body));
@@ -43,6 +50,7 @@ beforeEach(() => {
       return Response.json(changeRow({}), { status: 201 });
     }
     sent.push({ method: init.method ?? "", url, body });
+    beforeAnswer();
     return init.method === "DELETE"
       ? new Response(null, { status: 204 })
       : Response.json({ queue: null, warnings: [], changed: true });
@@ -57,19 +65,24 @@ afterEach(() => {
 
 function start(action: QueueAction) {
   const onDone = vi.fn();
-  render(
+  const client = new QueryClient();
+  const { live } = silentLive();
+  const dialogs = (queues: ReadonlyMap<string, Queue>) => (
     <MantineProvider env="test">
       <Notifications />
-      <QueryClientProvider client={new QueryClient()}>
-        <LiveProvider client={silentLive().live}>
+      <QueryClientProvider client={client}>
+        <LiveProvider client={live}>
           <MemoryRouter>
-            <QueueDialogs action={action} queues={QUEUES} me={ADMIN} onDone={onDone} />
+            <QueueDialogs action={action} queues={queues} me={ADMIN} onDone={onDone} />
           </MemoryRouter>
         </LiveProvider>
       </QueryClientProvider>
-    </MantineProvider>,
+    </MantineProvider>
   );
-  return onDone;
+  const { rerender } = render(dialogs(QUEUES));
+  const rowsArrive = (rows: readonly Queue[]) =>
+    act(() => rerender(dialogs(new Map(rows.map((row) => [row.name, row])))));
+  return { onDone, rowsArrive };
 }
 
 const dialog = (title: string) => within(screen.getByRole("form", { name: title }));
@@ -78,7 +91,7 @@ const button = (title: string, text: string) =>
 
 describe("QueueDialogs", () => {
   it("creates a queue below the given parent with what differs from the defaults", async () => {
-    const onDone = start({ kind: "create", queue: "vision" });
+    const { onDone } = start({ kind: "create", queue: "vision" });
     const form = dialog(NEW_QUEUE.title);
     expect(button(NEW_QUEUE.title, NEW_QUEUE.submit).disabled).toBe(true);
     fireEvent.change(form.getByLabelText(/^Name/), { target: { value: "segmenter" } });
@@ -113,7 +126,7 @@ describe("QueueDialogs", () => {
   });
 
   it("adds the same write to the draft instead of making it", async () => {
-    const onDone = start({ kind: "create", queue: "vision" });
+    const { onDone } = start({ kind: "create", queue: "vision" });
     fireEvent.change(dialog(NEW_QUEUE.title).getByLabelText(/^Name/), {
       target: { value: "segmenter" },
     });
@@ -130,7 +143,7 @@ describe("QueueDialogs", () => {
   });
 
   it("duplicates a queue with its amounts and its parent", async () => {
-    const onDone = start({ kind: "duplicate", queue: "vision" });
+    const { onDone } = start({ kind: "duplicate", queue: "vision" });
     fireEvent.change(dialog(NEW_QUEUE.title).getByLabelText(/^Name/), {
       target: { value: "copy" },
     });
@@ -145,7 +158,7 @@ describe("QueueDialogs", () => {
   });
 
   it("offers no place inside the moved queue, and sends only the new parent", async () => {
-    const onDone = start({ kind: "move", queue: "vision" });
+    const { onDone } = start({ kind: "move", queue: "vision" });
     const title = MOVE_QUEUE.title("vision");
     expect(screen.getByText(MOVE_QUEUE.text(1))).toBeTruthy();
     fireEvent.click(dialog(title).getByRole("combobox", { name: NEW_QUEUE.parent }));
@@ -160,12 +173,43 @@ describe("QueueDialogs", () => {
   });
 
   it("deletes a queue only after the server's verdict, and shows why it would refuse", async () => {
-    const onDone = start({ kind: "delete", queue: "detector" });
+    const { onDone } = start({ kind: "delete", queue: "detector" });
     const title = DELETE_QUEUE.title("detector");
     expect(button(title, DELETE_QUEUE.submit).disabled).toBe(true);
     await waitFor(() => expect(button(title, DELETE_QUEUE.submit).disabled).toBe(false));
     fireEvent.click(button(title, DELETE_QUEUE.submit));
     await waitFor(() => expect(onDone).toHaveBeenCalledWith(null));
     expect(sent).toEqual([{ method: "DELETE", url: "/api/v1/queues/detector", body: null }]);
+  });
+
+  it.each([
+    ["is gone", []],
+    ["was created anew", [queueRow({ name: "vision" })]],
+  ])(
+    "undoes a deletion by the row as it was, also if that %s before the answer",
+    async (_, rows) => {
+      const { onDone, rowsArrive } = start({ kind: "delete", queue: "vision" });
+      const title = DELETE_QUEUE.title("vision");
+      await waitFor(() => expect(button(title, DELETE_QUEUE.submit).disabled).toBe(false));
+      beforeAnswer = () => rowsArrive([RESEARCH, DETECTOR, ...rows]);
+      fireEvent.click(button(title, DELETE_QUEUE.submit));
+      await waitFor(() => expect(onDone).toHaveBeenCalledWith(null));
+      await useLastWrite.getState().last?.makeDraft();
+      const edit = { parent: "research", quota: { gpu: 6 }, limit: { gpu: 9 } };
+      expect(sent[1]?.body).toMatchObject({ edits: [{ name: "vision", action: "create", edit }] });
+    },
+  );
+
+  it("undoes a move to the parent that the queue had when it was moved", async () => {
+    const { onDone, rowsArrive } = start({ kind: "move", queue: "detector", target: null });
+    const title = MOVE_QUEUE.title("detector");
+    rowsArrive([RESEARCH, VISION, { ...DETECTOR, parent: "research", etag: '"2"' }]);
+    await screen.findByText(PREVIEW.verdicts.safe);
+    beforeAnswer = () => rowsArrive([RESEARCH, VISION, { ...DETECTOR, parent: null, etag: '"3"' }]);
+    fireEvent.click(button(title, MOVE_QUEUE.submit));
+    await waitFor(() => expect(onDone).toHaveBeenCalledWith());
+    await useLastWrite.getState().last?.makeDraft();
+    const edit = { parent: "research" };
+    expect(sent[1]?.body).toMatchObject({ edits: [{ name: "detector", action: "update", edit }] });
   });
 });

@@ -82,9 +82,9 @@ export function QueueDialogs({ action, queues, me, onDone }: Props) {
       places={places.filter((place) => place === null || !isInSubtree(place))}
       target={action.target}
       onDrafted={close}
-      onMoved={(parent, before) => {
+      onMoved={(parent) => {
         reportUndoable(MOVE_QUEUE.moved, MOVE_QUEUE.movedText(queue.name, parent), () =>
-          draftOf({ name: queue.name, action: "update", edit: { parent: before } }),
+          draftOf({ name: queue.name, action: "update", edit: { parent: queue.parent } }),
         );
         onDone();
       }}

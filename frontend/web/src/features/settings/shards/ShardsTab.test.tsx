@@ -4,6 +4,8 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { SHARDS_KEY } from "../../../api/shards.ts";
+import { UNDO } from "../../../i18n/changes.ts";
 import { SHARD, SHARD_REVIEW, SHARDS } from "../../../i18n/shards.ts";
 import { LiveProvider } from "../../../live/react.tsx";
 import type { Me, Shard, ShardSettings } from "../../../model/rows.ts";
@@ -46,11 +48,14 @@ type Sent = { readonly method: string; readonly path: string; readonly body: unk
 let shards: Shard[];
 let sent: Sent[];
 let refusal: object | null;
+/** What happens in the cluster and this page before the answer to a write is sent. */
+let beforeAnswer: () => Promise<void>;
 
 beforeEach(() => {
   shards = [SHARD_ROW];
   sent = [];
   refusal = null;
+  beforeAnswer = async () => {};
   vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
     const path = url.replace("/api/v1", "");
     if (path === "/shards" && init.method === "GET") return Response.json({ items: shards });
@@ -59,6 +64,7 @@ beforeEach(() => {
     const spec: unknown = JSON.parse(String(init.body));
     sent.push({ method: `${init.method} ${headers["If-Match"] ?? ""}`.trim(), path, body: spec });
     if (refusal !== null) return Response.json(refusal, { status: 422 });
+    if (!path.endsWith("dryRun=true")) await beforeAnswer();
     const diff = [{ pointer: "/spec/plugins/backfill/enabled", before: null, after: true }];
     return Response.json({ shard: SHARD_ROW, changed: true, dryRun: true, warnings: [], diff });
   });
@@ -85,6 +91,7 @@ async function start(me: Me) {
     </MantineProvider>,
   );
   await screen.findByRole("group", { name: SHARD.plugins });
+  return queries;
 }
 
 const runs = (name: string) =>
@@ -109,6 +116,26 @@ it("shows the difference of an edit before it is written, and names the version 
     { method: "PATCH 1-a", path: "/shards/default?dryRun=true", body },
     { method: "PATCH 1-a", path: "/shards/default", body },
   ]);
+});
+
+it("undoes a write by the settings of before, also if the page shows the new ones before the answer", async () => {
+  const queries = await start(adminMe());
+  fireEvent.click(runs("backfill"));
+  fireEvent.click(screen.getByRole("button", { name: SHARD.review }));
+  const save = review().getByRole<HTMLButtonElement>("button", { name: SHARD_REVIEW.save });
+  await waitFor(() => expect(save.disabled).toBe(false));
+  beforeAnswer = async () => {
+    shards = [{ ...SHARD_ROW, spec: { kValue: 1, plugins: { backfill: { enabled: true } } } }];
+    await queries.refetchQueries({ queryKey: SHARDS_KEY, exact: true });
+  };
+  fireEvent.click(save);
+  fireEvent.click(await screen.findByRole("button", { name: UNDO.button }));
+  await screen.findByText(SHARD_REVIEW.undoneText("default"));
+  expect(sent.at(-1)).toEqual({
+    method: "PUT 1-a",
+    path: "/shards/default",
+    body: { spec: SHARD_ROW.spec },
+  });
 });
 
 it("takes an edit back when the control shows the present value again", async () => {
