@@ -3,10 +3,11 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import { deleteShard, SHARDS_KEY } from "../../../api/shards.ts";
-import { DELETE_SHARD, SHARD_REVIEW } from "../../../i18n/shards.ts";
+import { DELETE_SHARD } from "../../../i18n/shards.ts";
 import type { Shard } from "../../../model/rows.ts";
 import { reportDone } from "../../../ui/reportDone.tsx";
 import { WriteForm } from "../../../ui/WriteForm.tsx";
+import { ReasonField } from "./ReasonField.tsx";
 
 type Props = { shard: Shard; isDefault: boolean; onClose: () => void };
 
@@ -40,13 +41,7 @@ export function DeleteShardDialog({ shard: { name, etag }, isDefault, onClose }:
         onChange={(event) => setTyped(event.currentTarget.value)}
         mb="sm"
       />
-      <TextInput
-        label={SHARD_REVIEW.reason}
-        description={SHARD_REVIEW.reasonHint}
-        maxLength={1000}
-        value={reason}
-        onChange={(event) => setReason(event.currentTarget.value)}
-      />
+      <ReasonField value={reason} onChange={setReason} />
     </WriteForm>
   );
 }

@@ -1,4 +1,3 @@
-import { TextInput } from "@mantine/core";
 import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { ApiProblem } from "../../../api/problem.ts";
@@ -11,6 +10,7 @@ import type { SpecPatch } from "../../../model/shards.ts";
 import { reportDone, reportFailure } from "../../../ui/reportDone.tsx";
 import { Failure } from "../../../ui/States.tsx";
 import { WriteForm } from "../../../ui/WriteForm.tsx";
+import { ReasonField } from "./ReasonField.tsx";
 
 type Props = {
   write: ShardWrite;
@@ -96,13 +96,7 @@ export function ReviewDialog({ write, before, onSaved, onClose }: Props) {
           <p>{SHARD_REVIEW.effect}</p>
         </>
       )}
-      <TextInput
-        label={SHARD_REVIEW.reason}
-        description={SHARD_REVIEW.reasonHint}
-        maxLength={1000}
-        value={reason}
-        onChange={(event) => setReason(event.currentTarget.value)}
-      />
+      <ReasonField value={reason} onChange={setReason} />
     </WriteForm>
   );
 }

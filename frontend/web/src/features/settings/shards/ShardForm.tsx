@@ -28,12 +28,14 @@ import styles from "./Shards.module.css";
 import { SpecDialog } from "./SpecDialog.tsx";
 
 type Props = { name: string; shard: Shard | null; locked: string | null };
+/** Some edited fields, or a whole spec. */
+type Reviewed = { readonly kind: "patch" | "replace"; readonly spec: SpecPatch };
 
 /** What one scheduler does. Edits are collected, and written together after a look at their difference. */
 export function ShardForm({ name, shard, locked }: Props) {
   const settings = useShardSettings(name);
   const [patch, setPatch] = useState<SpecPatch>({});
-  const [reviewed, setReviewed] = useState<"patch" | SpecPatch | null>(null);
+  const [reviewed, setReviewed] = useState<Reviewed | null>(null);
   const [opened, setOpened] = useState<"json" | "delete" | null>(null);
   const edits: Edits = {
     isLocked: locked !== null,
@@ -85,7 +87,10 @@ export function ShardForm({ name, shard, locked }: Props) {
           <Button variant="default" onClick={() => setPatch({})}>
             {SHARD.discard}
           </Button>
-          <Button disabled={locked !== null} onClick={() => setReviewed("patch")}>
+          <Button
+            disabled={locked !== null}
+            onClick={() => setReviewed({ kind: "patch", spec: patch })}
+          >
             {SHARD.review}
           </Button>
         </div>
@@ -96,7 +101,7 @@ export function ShardForm({ name, shard, locked }: Props) {
           spec={shard?.spec ?? {}}
           onReview={(spec) => {
             setOpened(null);
-            setReviewed(spec);
+            setReviewed({ kind: "replace", spec });
           }}
           onClose={() => setOpened(null)}
         />
@@ -110,7 +115,7 @@ export function ShardForm({ name, shard, locked }: Props) {
       )}
       {reviewed !== null && (
         <ReviewDialog
-          write={writeOf(name, shard, reviewed === "patch" ? patch : reviewed, reviewed)}
+          write={writeOf(name, shard, reviewed)}
           before={shard?.spec ?? null}
           onSaved={() => {
             setReviewed(null);
@@ -123,14 +128,9 @@ export function ShardForm({ name, shard, locked }: Props) {
   );
 }
 
-function writeOf(
-  name: string,
-  shard: Shard | null,
-  spec: SpecPatch,
-  reviewed: "patch" | SpecPatch,
-): ShardWrite {
+function writeOf(name: string, shard: Shard | null, { kind, spec }: Reviewed): ShardWrite {
   if (shard === null) return { kind: "create", name, spec: withoutNulls(spec) };
-  return { kind: reviewed === "patch" ? "patch" : "replace", name, spec, etag: shard.etag };
+  return { kind, name, spec, etag: shard.etag };
 }
 
 function General({ shard, edits }: { shard: Shard | null; edits: Edits }) {
