@@ -12,6 +12,10 @@ export function bindPath(namespace: string, name: string): string {
   return `/scheduler/binds?request=${encodeURIComponent(`${namespace}/${name}`)}`;
 }
 
+export function shardPath(name: string): string {
+  return `/settings/shards/${encodeURIComponent(name)}`;
+}
+
 export function workloadPath({ namespace, name }: { namespace: string; name: string }): string {
   return `/workloads/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }

@@ -7,6 +7,7 @@ import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Explanation, WorkloadDetail } from "../../model/rows.ts";
 import { ColumnHeads } from "../../ui/ColumnHeads.tsx";
 import { Panel } from "../../ui/Panel.tsx";
+import { workloadPath } from "../../ui/paths.ts";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { FailedBinds } from "./FailedBinds.tsx";
 import styles from "./Workloads.module.css";
@@ -76,9 +77,7 @@ function Position({ order }: { order: NonNullable<Explanation["order"]> }) {
           {ahead.map((other) => (
             <li key={`${other.namespace}/${other.name}`}>
               <span className={styles.sub}>{WHY.place(other.position)}</span>{" "}
-              <Link to={`/workloads/${other.namespace}/${other.name}`}>
-                {other.owner || other.name}
-              </Link>{" "}
+              <Link to={workloadPath(other)}>{other.owner || other.name}</Link>{" "}
               <span className={styles.sub}>{WHY.queueAndGpus(label(other.queue), other.gpu)}</span>
             </li>
           ))}

@@ -7,6 +7,7 @@ import { SHARDS } from "../../../i18n/shards.ts";
 import { DEFAULT_SHARD, shardsByName } from "../../../model/shards.ts";
 import { DataTable } from "../../../ui/DataTable.tsx";
 import { Panel } from "../../../ui/Panel.tsx";
+import { shardPath } from "../../../ui/paths.ts";
 import { QueryResult } from "../../../ui/QueryResult.tsx";
 import { Empty } from "../../../ui/States.tsx";
 import { useStale } from "../../../ui/useStale.ts";
@@ -43,10 +44,7 @@ export function ShardsTab({ name = DEFAULT_SHARD }: { name: string | undefined }
                 {[...byName].map(([each, shard]) => (
                   <tr key={each}>
                     <th scope="row">
-                      <Link
-                        to={`/settings/shards/${encodeURIComponent(each)}`}
-                        aria-current={each === name}
-                      >
+                      <Link to={shardPath(each)} aria-current={each === name}>
                         {each}
                       </Link>
                     </th>
@@ -69,7 +67,7 @@ export function ShardsTab({ name = DEFAULT_SHARD }: { name: string | undefined }
               <NewShardDialog
                 onCreated={(created) => {
                   setCreating(false);
-                  void navigate(`/settings/shards/${encodeURIComponent(created)}`);
+                  void navigate(shardPath(created));
                 }}
                 onClose={() => setCreating(false)}
               />
