@@ -26,14 +26,17 @@ export function fetchHealth(signal?: AbortSignal): Promise<Health> {
 
 /** Return the user data embedded in the page, so that the first paint needs no request. */
 export function bootMe(): Me | null {
-  const text = document.getElementById("kaiweb-boot")?.textContent;
-  return text ? ((JSON.parse(text) as { me?: Me }).me ?? null) : null;
+  return boot().me ?? null;
 }
 
 /** Return the choices of the user embedded in the page; those that are missing have their defaults. */
 export function bootPreferences(): Preferences {
+  return boot().preferences ?? {};
+}
+
+function boot(): { me?: Me; preferences?: Preferences } {
   const text = document.getElementById("kaiweb-boot")?.textContent;
-  return text ? ((JSON.parse(text) as { preferences?: Preferences }).preferences ?? {}) : {};
+  return text ? JSON.parse(text) : {};
 }
 
 export function storePreferences(choices: Preferences): Promise<Preferences> {
