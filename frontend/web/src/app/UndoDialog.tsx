@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Link } from "react-router";
 import { actOnChange, listChanges } from "../api/changes.ts";
 import { useMe } from "../api/useMe.ts";
-import { useLastWrite, useUndo } from "../editing/useUndo.ts";
+import { type MakeDraft, useLastWrite, useUndo } from "../editing/useUndo.ts";
 import { CHANGES, UNDO } from "../i18n/changes.ts";
 import { span } from "../i18n/numbers.ts";
 import { CLOSE } from "../i18n/ui.ts";
@@ -74,7 +74,7 @@ function LastChange({ change, onClose }: Props & { change: ChangeSummary | null 
   );
 }
 
-type QuestionProps = Props & { text: string; makeDraft: Parameters<ReturnType<typeof useUndo>>[0] };
+type QuestionProps = Props & { text: string; makeDraft: MakeDraft };
 
 function Question({ text, makeDraft, onClose }: QuestionProps) {
   const undo = useUndo();

@@ -8,7 +8,8 @@ import type { DraftEdit } from "../model/draft.ts";
 import type { Change } from "../model/rows.ts";
 import { reportDone, reportFailure } from "../ui/reportDone.tsx";
 
-type MakeDraft = () => Promise<Change>;
+/** Makes the change set that undoes something. */
+export type MakeDraft = () => Promise<Change>;
 
 /** The last write of this tab that can be undone, and what it was. */
 export const useLastWrite = create<{

@@ -1,5 +1,5 @@
 /** Texts about failed binds: of the pods of a workload, and of nodes that get no new pods for a while. */
-import { clockTime, count, plural } from "./numbers.ts";
+import { clockTime, plural } from "./numbers.ts";
 
 export const FAILED_BINDS = {
   title: "Failed binds",
@@ -55,5 +55,4 @@ export const BINDS = {
   groups: "GPU groups",
   created: "Created",
   reason: "Why it failed",
-  failuresText: (failures: number) => count(failures),
 } as const;

@@ -1,5 +1,5 @@
 /** Texts of the shards: what each scheduler does, and the forms that change it. */
-import { count, plural } from "./numbers.ts";
+import { plural } from "./numbers.ts";
 
 export const SHARDS = {
   title: "Shards",
@@ -151,7 +151,3 @@ export const PLUGIN_TEXTS: Readonly<Record<string, string>> = {
   numa: "Prefers nodes where the GPUs of a pod are close to its CPUs.",
   reflectjoborder: "Shows the order of the workloads on a page of its own.",
 };
-
-export function depthText(depth: number | null): string {
-  return depth === null ? SHARD.depthAll : count(depth);
-}

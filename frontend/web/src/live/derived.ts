@@ -12,8 +12,10 @@ export function derivedOnce<A, R>(
   return (argument) => {
     if (last !== null && last.argument === argument) return last.result;
     const result = derive(argument);
-    const isUnchanged = last !== null && isSame(last.result, result);
-    last = { argument, result: isUnchanged && last !== null ? last.result : result };
+    last = {
+      argument,
+      result: last !== null && isSame(last.result, result) ? last.result : result,
+    };
     return last.result;
   };
 }

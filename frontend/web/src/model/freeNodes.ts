@@ -1,7 +1,7 @@
 /** How many whole GPUs are free on each node, summed up by model: where does a large workload fit? */
 import type { Cluster } from "./rows.ts";
 
-export type ModelNodes = {
+type ModelNodes = {
   readonly model: string;
   readonly nodes: number;
   /** Most free GPUs first. */

@@ -1,7 +1,7 @@
 /** Marks on the time axis of a history: what was changed and evicted, and in which step. */
 import type { AuditEntry, Eviction } from "./rows.ts";
 
-export type MarkKind = "edit" | "eviction";
+type MarkKind = "edit" | "eviction";
 export type Happening =
   | { readonly kind: "edit"; readonly at: string; readonly entry: AuditEntry }
   | { readonly kind: "eviction"; readonly at: string; readonly eviction: Eviction };

@@ -2,7 +2,7 @@
 import type { DraftEdit } from "./draft.ts";
 import type { Preview } from "./rows.ts";
 
-export type Staying = {
+type Staying = {
   readonly queue: string;
   readonly quota: number;
   readonly allocated: number;

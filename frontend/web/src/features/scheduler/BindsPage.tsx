@@ -2,7 +2,7 @@ import { Button, Select } from "@mantine/core";
 import { Link } from "react-router";
 import { listBindRequests, useBindRequest } from "../../api/scheduling.ts";
 import { BINDS } from "../../i18n/binds.ts";
-import { dateTime } from "../../i18n/numbers.ts";
+import { count, dateTime } from "../../i18n/numbers.ts";
 import { SCHEDULER } from "../../i18n/scheduler.ts";
 import { NONE } from "../../i18n/ui.ts";
 import type { BindRequest } from "../../model/rows.ts";
@@ -109,7 +109,7 @@ function Row({ request }: { request: BindRequest }) {
       <td>
         <Phase request={request} />
       </td>
-      <td>{BINDS.failuresText(failedAttempts)}</td>
+      <td>{count(failedAttempts)}</td>
       <td>{groupsText(request)}</td>
       <td>
         <Elapsed since={createdAt} />
@@ -156,7 +156,7 @@ function Request({ request: key, onClose }: { request: string; onClose: () => vo
               <Fact name={BINDS.node}>
                 <NodeLink node={request.node} />
               </Fact>
-              <Fact name={BINDS.failures}>{BINDS.failuresText(request.failedAttempts)}</Fact>
+              <Fact name={BINDS.failures}>{count(request.failedAttempts)}</Fact>
               <Fact name={BINDS.resourceType}>{request.resourceType || NONE}</Fact>
               <Fact name={BINDS.groups}>{groupsText(request)}</Fact>
               <Fact name={BINDS.created}>{dateTime(request.createdAt)}</Fact>
