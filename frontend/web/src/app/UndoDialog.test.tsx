@@ -1,15 +1,12 @@
-import { MantineProvider } from "@mantine/core";
-import { Notifications, notifications } from "@mantine/notifications";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { notifications } from "@mantine/notifications";
+import { QueryClient } from "@tanstack/react-query";
 import { fireEvent, render, screen, waitFor } from "@testing-library/react";
-import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { useLastWrite } from "../editing/useUndo.ts";
 import { UNDO } from "../i18n/changes.ts";
-import { LiveProvider } from "../live/react.tsx";
 import type { Change } from "../model/rows.ts";
 import { changeRow } from "../testing/changes.ts";
-import { silentLive } from "../testing/live.ts";
+import { InPage } from "../testing/InPage.tsx";
 import { adminMe } from "../testing/me.ts";
 import { previewAnswer, simulated } from "../testing/rows.ts";
 import { UndoDialog } from "./UndoDialog.tsx";
@@ -42,16 +39,9 @@ function start() {
   queries.setQueryData(["me"], adminMe());
   const onClose = vi.fn();
   render(
-    <MantineProvider env="test">
-      <Notifications />
-      <QueryClientProvider client={queries}>
-        <LiveProvider client={silentLive().live}>
-          <MemoryRouter>
-            <UndoDialog onClose={onClose} />
-          </MemoryRouter>
-        </LiveProvider>
-      </QueryClientProvider>
-    </MantineProvider>,
+    <InPage queries={queries}>
+      <UndoDialog onClose={onClose} />
+    </InPage>,
   );
   return onClose;
 }

@@ -1,17 +1,13 @@
-import { MantineProvider } from "@mantine/core";
-import { Notifications, notifications } from "@mantine/notifications";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { notifications } from "@mantine/notifications";
 import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
-import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { useLastWrite } from "../../../editing/useUndo.ts";
 import { DRAFT } from "../../../i18n/changes.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
 import { DELETE_QUEUE, MOVE_QUEUE, NEW_QUEUE } from "../../../i18n/queues.ts";
-import { LiveProvider } from "../../../live/react.tsx";
 import type { Queue } from "../../../model/rows.ts";
 import { changeRow } from "../../../testing/changes.ts";
-import { silentLive } from "../../../testing/live.ts";
+import { InPage } from "../../../testing/InPage.tsx";
 import { adminMe } from "../../../testing/me.ts";
 import { previewAnswer, queueRow, simulated } from "../../../testing/rows.ts";
 import { type QueueAction, QueueDialogs } from "./QueueDialogs.tsx";
@@ -65,19 +61,10 @@ afterEach(() => {
 
 function start(action: QueueAction) {
   const onDone = vi.fn();
-  const client = new QueryClient();
-  const { live } = silentLive();
   const dialogs = (queues: ReadonlyMap<string, Queue>) => (
-    <MantineProvider env="test">
-      <Notifications />
-      <QueryClientProvider client={client}>
-        <LiveProvider client={live}>
-          <MemoryRouter>
-            <QueueDialogs action={action} queues={queues} me={ADMIN} onDone={onDone} />
-          </MemoryRouter>
-        </LiveProvider>
-      </QueryClientProvider>
-    </MantineProvider>
+    <InPage>
+      <QueueDialogs action={action} queues={queues} me={ADMIN} onDone={onDone} />
+    </InPage>
   );
   const { rerender } = render(dialogs(QUEUES));
   const rowsArrive = (rows: readonly Queue[]) =>

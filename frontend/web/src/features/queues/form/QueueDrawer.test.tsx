@@ -1,14 +1,11 @@
-import { MantineProvider } from "@mantine/core";
-import { Notifications, notifications } from "@mantine/notifications";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { notifications } from "@mantine/notifications";
 import { act, fireEvent, render, screen, within } from "@testing-library/react";
-import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { API_TEXT } from "../../../i18n/api.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
 import { FORM } from "../../../i18n/queues.ts";
-import { LiveProvider } from "../../../live/react.tsx";
 import type { Queue } from "../../../model/rows.ts";
+import { InPage } from "../../../testing/InPage.tsx";
 import { silentLive } from "../../../testing/live.ts";
 import { previewAnswer, queueRow, simulated } from "../../../testing/rows.ts";
 import { QueueDrawer } from "./QueueDrawer.tsx";
@@ -45,24 +42,16 @@ afterEach(() => {
 });
 
 function start({ live } = silentLive()) {
-  const client = new QueryClient();
   const drawer = (row: Queue, name: string | null = row.name) => (
-    <MantineProvider env="test">
-      <Notifications />
-      <QueryClientProvider client={client}>
-        <LiveProvider client={live}>
-          <MemoryRouter>
-            <QueueDrawer
-              name={name}
-              queue={row}
-              rights={{ edit: true, place: true, anywhere: true, admin: true }}
-              onAction={() => {}}
-              onClose={() => {}}
-            />
-          </MemoryRouter>
-        </LiveProvider>
-      </QueryClientProvider>
-    </MantineProvider>
+    <InPage live={live}>
+      <QueueDrawer
+        name={name}
+        queue={row}
+        rights={{ edit: true, place: true, anywhere: true, admin: true }}
+        onAction={() => {}}
+        onClose={() => {}}
+      />
+    </InPage>
   );
   const view = render(drawer(queue));
   return {

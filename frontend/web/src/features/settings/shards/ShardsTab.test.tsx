@@ -1,15 +1,12 @@
-import { MantineProvider } from "@mantine/core";
-import { Notifications, notifications } from "@mantine/notifications";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { notifications } from "@mantine/notifications";
+import { QueryClient } from "@tanstack/react-query";
 import { fireEvent, render, screen, waitFor, within } from "@testing-library/react";
-import { MemoryRouter } from "react-router";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { SHARDS_KEY } from "../../../api/shards.ts";
 import { UNDO } from "../../../i18n/changes.ts";
 import { SHARD, SHARD_REVIEW, SHARDS } from "../../../i18n/shards.ts";
-import { LiveProvider } from "../../../live/react.tsx";
 import type { Me, Shard, ShardSettings } from "../../../model/rows.ts";
-import { silentLive } from "../../../testing/live.ts";
+import { InPage } from "../../../testing/InPage.tsx";
 import { adminMe, editorMe } from "../../../testing/me.ts";
 import { ShardsTab } from "./ShardsTab.tsx";
 
@@ -79,16 +76,9 @@ async function start(me: Me) {
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   queries.setQueryData(["me"], me);
   render(
-    <MantineProvider env="test">
-      <Notifications />
-      <QueryClientProvider client={queries}>
-        <LiveProvider client={silentLive().live}>
-          <MemoryRouter>
-            <ShardsTab name={undefined} />
-          </MemoryRouter>
-        </LiveProvider>
-      </QueryClientProvider>
-    </MantineProvider>,
+    <InPage queries={queries}>
+      <ShardsTab name={undefined} />
+    </InPage>,
   );
   await screen.findByRole("group", { name: SHARD.plugins });
   return queries;
