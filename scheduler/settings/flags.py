@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from kube.values.durations import SECOND, parse_duration
 from kube.values.numbers import parse_float
 from scheduler.core.errors import ConfigError
+
+V = TypeVar("V")
 
 #: Spellings of booleans; Go's flags accept them all.
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
@@ -44,103 +47,74 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Command-line flags or arguments of a plugin, as a shard lists them."""
-
-    texts: Mapping[str, str]
-
-    def text(self, name: str, default: str) -> str:
-        """Return a string."""
-        return self.texts.get(name, default)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        """Return whether a flag is true."""
-        text = self.texts.get(name)
-        if text is None:
-            return default
-        if text.lower() not in (*_TRUE, *_FALSE):
-            raise ConfigError(f"{name}: expected true or false, got {text!r}")
-        return text.lower() in _TRUE
-
-    def choice(self, name: str, options: tuple[str, ...]) -> str:
-        """Return one of the options, the first by default."""
-        text = self.texts.get(name, options[0])
-        if text not in options:
-            raise ConfigError(f"{name}: expected {' or '.join(options)}, got {text!r}")
-        return text
-
-    def number(self, name: str, default: float) -> float:
-        """Return a number."""
-        text = self.texts.get(name)
-        if text is None:
-            return default
-        try:
-            return parse_float(text)
-        except ValueError:
-            raise ConfigError(f"{name}: expected a number, got {text!r}") from None
-
-    def seconds(self, name: str, default: float) -> float:
-        """Return a duration in seconds."""
-        text = self.texts.get(name)
-        return default if text is None else duration_s(text)
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingFlags(Flags):
-    """Also remembers which flags were read, and what they are.
+    """Command-line flags or arguments of a plugin, as a shard lists them.
 
     Attributes
     ----------
-    options : by name
+    options : the flags that were read so far, by name
     """
 
+    texts: Mapping[str, str]
     options: dict[str, Option] = field(default_factory=dict)
 
     def text(self, name: str, default: str) -> str:
         """Return a string."""
-        value = Flags.text(self, name, default)
-        self._note(name, OptionKind.TEXT, value, default)
-        return value
+        return self._read(name, OptionKind.TEXT, default, lambda text: text)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return whether a flag is true."""
-        value = Flags.flag(self, name, default=default)
-        self._note(name, OptionKind.BOOLEAN, value, default)
-        return value
+
+        def parse(text: str) -> bool:
+            if text.lower() not in (*_TRUE, *_FALSE):
+                raise ConfigError(f"{name}: expected true or false, got {text!r}")
+            return text.lower() in _TRUE
+
+        return self._read(name, OptionKind.BOOLEAN, default, parse)
 
     def choice(self, name: str, options: tuple[str, ...]) -> str:
         """Return one of the options, the first by default."""
-        value = Flags.choice(self, name, options)
-        self._note(name, OptionKind.CHOICE, value, options[0], options)
-        return value
+
+        def parse(text: str) -> str:
+            if text not in options:
+                raise ConfigError(f"{name}: expected {' or '.join(options)}, got {text!r}")
+            return text
+
+        return self._read(name, OptionKind.CHOICE, options[0], parse, options)
 
     def number(self, name: str, default: float) -> float:
         """Return a number."""
-        value = Flags.number(self, name, default)
-        self._note(name, OptionKind.NUMBER, value, default)
-        return value
+
+        def parse(text: str) -> float:
+            try:
+                return parse_float(text)
+            except ValueError:
+                raise ConfigError(f"{name}: expected a number, got {text!r}") from None
+
+        return self._read(name, OptionKind.NUMBER, default, parse)
 
     def seconds(self, name: str, default: float) -> float:
         """Return a duration in seconds."""
-        value = Flags.seconds(self, name, default)
-        self._note(name, OptionKind.DURATION, value, default)
-        return value
+        return self._read(name, OptionKind.DURATION, default, duration_s)
 
-    def _note(
+    def _read(
         self,
         name: str,
         kind: OptionKind,
-        value: object,
-        default: object,
+        default: V,
+        parse: Callable[[str], V],
         choices: tuple[str, ...] = (),
-    ) -> None:
+    ) -> V:
+        text = self.texts.get(name)
+        value = default if text is None else parse(text)
         self.options[name] = Option(
             name=name,
             kind=kind,
             value=value,
             default=default,
             choices=choices,
-            is_stated=name in self.texts,
+            is_stated=text is not None,
         )
+        return value
 
 
 def duration_s(text: str | None) -> float:

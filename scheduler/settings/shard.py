@@ -26,7 +26,7 @@ from scheduler.core.plugins.placement_strategy import (
 )
 from scheduler.core.plugins.proportion import ProportionArguments
 from scheduler.core.plugins.table import PLUGINS, spec_of
-from scheduler.settings.flags import Flags, Option, RecordingFlags, duration_s
+from scheduler.settings.flags import Flags, Option, duration_s
 from scheduler.settings.params import ShardParams
 from scheduler.settings.usage import UsageConfigError, read_usage_config, with_connection
 
@@ -83,10 +83,10 @@ def options_of(name: str, spec: ShardSpec, config: Config | None) -> tuple[Optio
     ------
     ConfigError : a value of the wrong form
     """
-    recorded = RecordingFlags(spec.args)
-    shard_params(name, spec, config, recorded)
-    core_config(spec, recorded)
-    return tuple(recorded.options[name] for name in sorted(recorded.options))
+    args = Flags(spec.args)
+    shard_params(name, spec, config, args)
+    core_config(spec, args)
+    return tuple(args.options[flag] for flag in sorted(args.options))
 
 
 def shard_params(
