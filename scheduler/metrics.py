@@ -87,23 +87,21 @@ class QueueGauges(Collector):
 
     def _gauges(self, rows: Sequence[QueueRow]) -> Iterator[GaugeMetricFamily]:
         for index, (suffix, unit) in enumerate(self._SHARES.values()):
-            name = f"{self._namespace}_queue_fair_share_{suffix}"
-            gauge = GaugeMetricFamily(name, "Fair share", labels=_QUEUE_LABELS)
-            for row in rows:
-                share = row.share[index]
-                gauge.add_metric(_labels(row), -1.0 if share == float("inf") else share / unit)
-            yield gauge
+            shares = [row.share[index] for row in rows]
+            values = [-1.0 if share == float("inf") else share / unit for share in shares]
+            yield self._gauge(f"fair_share_{suffix}", "Fair share", rows, values)
         for index, resource in enumerate(self._SHARES):
-            name = f"{self._namespace}_queue_{resource}_usage"
             text = "Past usage as a fraction of the cluster"
-            gauge = GaugeMetricFamily(name, text, labels=_QUEUE_LABELS)
-            for row in rows:
-                gauge.add_metric(_labels(row), row.past_usage[index])
-            yield gauge
+            values = [row.past_usage[index] for row in rows]
+            yield self._gauge(f"{resource}_usage", text, rows, values)
 
-
-def _labels(row: QueueRow) -> tuple[str, str, str]:
-    return (row.display_name or row.name, row.name, row.display_name)
+    def _gauge(
+        self, name: str, text: str, rows: Sequence[QueueRow], values: Sequence[float]
+    ) -> GaugeMetricFamily:
+        gauge = GaugeMetricFamily(f"{self._namespace}_queue_{name}", text, labels=_QUEUE_LABELS)
+        for row, value in zip(rows, values, strict=True):
+            gauge.add_metric((row.display_name or row.name, row.name, row.display_name), value)
+        return gauge
 
 
 class SchedulerMetrics:
