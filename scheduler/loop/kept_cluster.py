@@ -104,10 +104,10 @@ class KeptCluster:
             self.state = KeptState()
 
 
-def different_parts(kept: ClusterInput, rebuilt: ClusterInput) -> list[str]:
+def different_parts(cluster: ClusterInput, rebuilt: ClusterInput) -> list[str]:
     """Return the names of the parts of two inputs that differ."""
     names = [part.name for part in fields(ClusterInput)]
-    return [name for name in names if getattr(kept, name) != getattr(rebuilt, name)]
+    return [name for name in names if getattr(cluster, name) != getattr(rebuilt, name)]
 
 
 def _report(part: str, different: list[str]) -> None:
