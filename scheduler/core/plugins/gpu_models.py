@@ -194,9 +194,10 @@ class _ModelHoldings:
 
         None if quotas do not bind the task.
         """
+        if not self._quotas or self._queue_of(task) not in self.bounded_leaves:
+            return None
         groups, tasks = self._state.pod_groups, self._state.tasks
-        group = tasks.pod_group[task]
-        if group == NOWHERE or self._session.is_next_preemptible(group):
+        if self._session.is_next_preemptible(tasks.pod_group[task]):
             return None
         if not groups.semi_preemptible:
             return self._held_non_preemptible
