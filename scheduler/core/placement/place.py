@@ -148,9 +148,7 @@ class Placer:
         gate or check refuses)
         """
         task_class = self._session.state.tasks.task_class[task]
-        candidates = self._everywhere.get(task_class.index)
-        if candidates is None:
-            candidates = self._free_candidates(task)
+        candidates = self._free_candidates(task_class, task)
         if candidates is None or self.refuse_chunk(view, (task,)) is not None:
             return None
         node = candidates.best()
@@ -163,16 +161,13 @@ class Placer:
         gpu_groups = choose_free_devices(self._session, task_class, node)
         return None if gpu_groups is None else (node, gpu_groups)
 
-    def _free_candidates(self, task: int) -> Candidates | None:
+    def _free_candidates(self, task_class: TaskClass, task: int) -> Candidates | None:
         """Return the candidates of a class on all nodes; None if tasks need checks or may not be bound directly."""
-        task_class = self._session.state.tasks.task_class[task]
-        if task_class.index in self._everywhere:
-            return None
-        candidates = None
-        if can_bind_directly(self._session, task):
-            candidates = self.unchecked_candidates(task)
-        self._everywhere[task_class.index] = candidates
-        return candidates
+        index, everywhere = task_class.index, self._everywhere
+        if index not in everywhere:
+            is_direct = can_bind_directly(self._session, task)
+            everywhere[index] = self.unchecked_candidates(task) if is_direct else None
+        return everywhere[index]
 
     def unchecked_candidates(self, task: int) -> Candidates | None:
         """Return all nodes for tasks like this one, best first; None if only `place` can decide.

@@ -71,19 +71,18 @@ def bind_directly(
         )
     if gpu_groups:
         decision = bind_decision(state, task, node, action)
-        session.decisions.append(decision)
-        return decision
-    pod, owner = tasks.inputs[task], pod_groups.inputs[pod_group]
-    decision = Bind(
-        TaskRef(pod.namespace, pod.name, pod.uid),
-        owner.name,
-        owner.namespace,
-        nodes.names[node],
-        action,
-        tasks.gpu_groups[task],
-        _MIG if task_class.is_mig else _REGULAR,
-        int(task_class.gpu_amount),
-    )
+    else:  # what `bind_decision` would return, written out because most binds come this way
+        pod, owner = tasks.inputs[task], pod_groups.inputs[pod_group]
+        decision = Bind(
+            TaskRef(pod.namespace, pod.name, pod.uid),
+            owner.name,
+            owner.namespace,
+            nodes.names[node],
+            action,
+            tasks.gpu_groups[task],
+            _MIG if task_class.is_mig else _REGULAR,
+            int(task_class.gpu_amount),
+        )
     session.decisions.append(decision)
     return decision
 
