@@ -189,6 +189,10 @@ class SearchReport:
     trials: list[tuple[str, str, float]] = field(default_factory=list)
     filtered: int = 0
 
+    def count_emitted(self, generator: str) -> None:
+        """Count one more scenario that a generator proposed."""
+        self.emitted[generator] = self.emitted.get(generator, 0) + 1
+
     @property
     def simulated(self) -> int:
         """Return how many scenarios were simulated; duplicates of earlier ones are not."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -196,7 +196,7 @@ class FairSharePolicy(QueuePolicy):
         """Return whether any queue on the path has a limit, or a quota that binds this work."""
         return self._has_limit[queue] or (not preemptible and self._has_quota[queue])
 
-    def key(self, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS) -> Comparable:
+    def key(self, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS) -> tuple[Any, ...]:
         """Return the key of the order of queues.
 
         In order: over its fair share in all resources; over its quota with the candidate; priority;
@@ -249,7 +249,7 @@ class FairSharePolicy(QueuePolicy):
 
     def loss_keys(self, queue: int, lost: Floats) -> LossKeys:
         """Return what `key` says after each of several losses; only the dominant share depends on them."""
-        key = cast(tuple[Any, ...], self.key(queue, NO_AMOUNTS))
+        key = self.key(queue, NO_AMOUNTS)
         bounds = np.array(self._fixed[queue][3])
         remaining = np.array(self.ledger.allocated[queue]) - lost
         ratios = np.where(

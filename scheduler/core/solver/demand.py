@@ -11,6 +11,9 @@ from scheduler.core.cluster.status import ACTIVE_ALLOCATED
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.session import Session
 
+#: Float noise that sums of GPUs may carry.
+NOISE = 1e-6
+
 
 class ProbeDemand:
     """The tasks a probe wants to place.
@@ -47,7 +50,7 @@ class ProbeDemand:
         self.view = partial_view(session, view, self.tasks)
         classes = [class_of[task] for task in self.tasks]
         first = classes[0]
-        self.is_one_class = len(classes) == 1 or classes.count(first) == len(classes)
+        self.is_one_class = classes.count(first) == len(classes)
         if self.is_one_class:
             self.gpus = [first.gpu_amount + first.mig_units] * len(classes)
             self.wants_gpu = not first.is_cpu_only
@@ -124,4 +127,4 @@ def _require_members(view: GangView, group: SubgroupNode, required_members: dict
 
 def tasks_fitting(gpus: float, gpus_per_task: float) -> int:
     """Return how many equal tasks fit into some GPUs, forgiving float noise."""
-    return max(0, floor((gpus + 1e-6) / gpus_per_task))
+    return max(0, floor((gpus + NOISE) / gpus_per_task))

@@ -21,7 +21,6 @@ from scheduler.core.solver.filters import NodeAffinityFilter
 from scheduler.core.solver.generators import GENERATORS, NODE_LOCAL_GREEDY
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.search import SearchOutcome, SearchTask
-from scheduler.core.solver.slots import NOISE
 from scheduler.core.solver.turns import PendingTable, goes_first
 from scheduler.core.solver.usefulness import UsefulVictims
 from scheduler.core.solver.victims import Batch
@@ -66,7 +65,7 @@ class Exchange:
             return None
         room = GpuRoom.of(self._session).gpus
         has_room = self._has_room(demand, room)
-        if not has_room and not _makes_room(demand, batch, room):
+        if not has_room and not _fits(demand, float(room[batch.nodes[0]]) + batch.gpus[0]):
             return None
         outcome = self._try(search_task, demand, batch, budget)
         if outcome is not None and not has_room:
@@ -91,8 +90,7 @@ class Exchange:
             and not self._has_place(batch.tasks[0])
             and search_task.accepts(demand, {batch.pod_group: batch.tasks})
         ):
-            emitted = self._report.emitted
-            emitted[NODE_LOCAL_GREEDY] = emitted.get(NODE_LOCAL_GREEDY, 0) + 1
+            self._report.count_emitted(NODE_LOCAL_GREEDY)
             self._report.trials.append((NODE_LOCAL_GREEDY, SOLVED, session.clock() - started))
             return SearchOutcome(SearchResult.SOLVED, statement, batch.tasks)
         statement.discard()
@@ -152,10 +150,9 @@ class Exchange:
         affinity = NodeAffinityFilter.make(self._session, demand, room)
         if affinity is not None and not affinity.passes():
             return False
-        return bool(room.max() >= demand.gpus_per_task - NOISE)
+        return _fits(demand, float(room.max()))
 
 
-def _makes_room(demand: ProbeDemand, batch: Batch, room: Floats) -> bool:
-    """Return whether a victim leaves GPUs enough for the task on its node."""
-    gpus = float(room[batch.nodes[0]]) + batch.gpus[0]
+def _fits(demand: ProbeDemand, gpus: float) -> bool:
+    """Return whether so many GPUs of a node are enough for the task."""
     return tasks_fitting(gpus, demand.gpus_per_task) >= 1

@@ -277,7 +277,7 @@ class _Collected:
         #: By node: GPUs that are free with the counted victims gone.
         self._capacity = probe.room.copy()
         #: Nodes with counted victims, in the order of the first victim of each.
-        self._with_victims: list[int] = []
+        self._with_victims: dict[int, None] = {}
         self._smallest = probe.demand.gpus[-1]
         in_play = probe.room > 0 if probe.demand.wants_gpu else np.ones(len(probe.room), bool)
         for task in probe.settled:
@@ -326,10 +326,9 @@ class _Collected:
         self._nodes = np.concatenate([self._nodes, nodes])
         self._numbers = np.concatenate([self._numbers, numbers])
         np.add.at(self._capacity, nodes, gpus)
-        known = set(self._with_victims)
-        for node in dict.fromkeys(nodes.tolist()):
-            if node not in known:
-                self._with_victims.append(node)
+        for node in nodes.tolist():
+            if node not in self._with_victims:
+                self._with_victims[node] = None
                 if self._in_play[node]:
                     self._baseline -= float(self._probe.room[node])
 

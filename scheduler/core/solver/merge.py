@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.core.arrays import NO_AMOUNTS, Amounts, Floats
-from scheduler.core.session.policy import LossKeys, QueuePolicy
+from scheduler.core.arrays import NO_AMOUNTS, Amounts, Floats, Ints
+from scheduler.core.session.policy import Comparable, LossKeys, QueuePolicy
 
 #: Among more siblings than this, comparing each pair costs more than the sort saves.
 MANY_SIBLINGS = 32
@@ -29,7 +29,7 @@ class Losses:
     held : shape (losses, 3); the amounts of each
     """
 
-    numbers: np.ndarray[tuple[int], np.dtype[np.int64]]
+    numbers: Ints
     held: Floats
 
 
@@ -79,7 +79,7 @@ def _sums(lost: Amounts, held: Floats) -> Floats:
     return sums
 
 
-def _order(keys: Sequence[LossKeys]) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
+def _order(keys: Sequence[LossKeys]) -> Ints | None:
     """Return the order of the losses of all siblings, the largest key first; None if siblings cannot be sorted."""
     ranks = _ranks([key.tie for key in keys])
     if ranks is None:
@@ -93,12 +93,9 @@ def _order(keys: Sequence[LossKeys]) -> np.ndarray[tuple[int], np.dtype[np.int64
     return np.lexsort((-tie, -shares, -first))
 
 
-def _ranks(ties: Sequence[object]) -> list[int] | None:
+def _ranks(ties: Sequence[Comparable]) -> list[int] | None:
     """Return the rank of each tie, the smallest 0; None if they are too many, or "before" goes in circles among them."""
     if len(ties) > MANY_SIBLINGS:
         return None
-    before: list[int] = [
-        sum(other < tie for other in ties)  # type: ignore[operator]  # of one type, and `Comparable`
-        for tie in ties
-    ]
+    before = [sum(other < tie for other in ties) for tie in ties]
     return before if sorted(before) == list(range(len(ties))) else None

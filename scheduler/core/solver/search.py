@@ -211,9 +211,8 @@ class Search:
         return None
 
     def _potentials(self, name: str, probe: Probe) -> Iterator[Potential]:
-        emitted, generator = self._runner.report.emitted, self._runner.generator
         for potential in GENERATORS[name][1](probe):
-            emitted[generator] = emitted.get(generator, 0) + 1
+            self._runner.report.count_emitted(self._runner.generator)
             if self._budget.is_exhausted:
                 raise OutOfTimeError
             if self._budget.is_generator_exhausted or (

@@ -12,11 +12,8 @@ import numpy as np
 
 from scheduler.core.arrays import Bools, Floats, Ints
 from scheduler.core.session.session import Session
-from scheduler.core.solver.demand import ProbeDemand, tasks_fitting
+from scheduler.core.solver.demand import NOISE, ProbeDemand, tasks_fitting
 from scheduler.core.solver.victims import Batch
-
-#: Float noise that sums of GPUs may carry.
-NOISE = 1e-6
 
 
 class UniformGpusFilter:
@@ -108,15 +105,12 @@ class LocalGpuBound:
 
     def may_fit(self, node: int) -> bool:
         """Return whether the demand could fit if the victims on a node are evicted, and no others."""
-        return (
-            self._always_fits
-            or node in self._undecided_nodes
-            or (node >= 0 and bool(self._shared_gpus[node]))
-            or (node >= 0 and self._slots_on(node) >= self._needed_slots[node])
-        )
-
-    def _slots_on(self, node: int) -> int:
-        return tasks_fitting(self._room[node], self._gpus_per_task)
+        if self._always_fits or node in self._undecided_nodes:
+            return True
+        if node < 0:
+            return False
+        slots = tasks_fitting(self._room[node], self._gpus_per_task)
+        return slots >= self._needed_slots[node] or bool(self._shared_gpus[node])
 
     def can_look_ahead(self, batches: Sequence[Batch]) -> bool:
         """Return whether each batch is one whole pod group of one task that holds whole GPUs of a node."""
