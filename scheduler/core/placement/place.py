@@ -14,18 +14,14 @@ from itertools import chain
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.cluster.podgroups import PodSetLeaf, SubgroupNode, TreeMember
 from scheduler.core.cluster.tasks import NOWHERE
-from scheduler.core.fairshare.capacity import CapacityReason, CapacityRefusal
+from scheduler.core.fairshare.capacity import CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
 from scheduler.core.placement.devices import choose_devices, choose_free_devices
 from scheduler.core.placement.explain import count_rejections
 from scheduler.core.placement.home import own_devices_have_room
 from scheduler.core.placement.rules import ClassRules, Static, StaticKey
+from scheduler.core.placement.shortfall import fit_of_refusal, fit_of_shortfall
 from scheduler.core.session.direct import can_bind_directly
-from scheduler.core.session.fit import (
-    GangShortfall,
-    GroupFit,
-    GroupReason,
-)
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
@@ -93,9 +89,7 @@ class Placer:
         refusal = self.refuse_chunk(view, tasks)
         if refusal is not None:
             if not nominate_only:
-                self._session.fit.add_pod_group(
-                    view.pod_group, GroupFit(_REASON_OF[refusal.reason], refusal)
-                )
+                self._session.fit.add_pod_group(view.pod_group, fit_of_refusal(refusal))
             return False
         if view.only_pod_set >= 0:
             return self._place_plain(statement, view, tasks, nodes, nominate_only)
@@ -367,32 +361,10 @@ class Placer:
         return True
 
     def _note_shortfall(self, attempt: _Attempt, pod_set: int, task: int, placed_here: int) -> None:
-        """Record which task found no node, and for a gang how many others were placed of how many it needs.
-
-        placed_here : how many tasks of this pod set
-        """
-        if attempt.nominate_only:
-            return
-        view = attempt.view
-        groups = self._session.state.pod_groups
-        is_gang = any(view.minimum(index) > 1 for index in groups.pod_sets_of(view.pod_group))
-        minimum = view.minimum(pod_set)
-        if not is_gang or view.active(pod_set) >= minimum:
-            evidence = GangShortfall(task)
-        elif groups.pod_set_count[view.pod_group] == 1:
-            evidence = GangShortfall(task, placed_here, minimum)
-        else:
-            name = groups.pod_sets.name[pod_set]
-            evidence = GangShortfall(task, attempt.placed, minimum, name)
-        self._session.fit.add_pod_group(
-            view.pod_group, GroupFit(GroupReason.POD_SCHEDULING_ERRORS, evidence)
-        )
+        if not attempt.nominate_only:
+            fit = fit_of_shortfall(attempt.view, task, pod_set, placed_here, attempt.placed)
+            self._session.fit.add_pod_group(attempt.view.pod_group, fit)
 
 
 #: Of a plain pod group: `_place_plain` walks no tree, so nothing looks up tasks by pod set.
 _NO_TASKS: dict[int, list[int]] = {}
-
-_REASON_OF = {
-    CapacityReason.OVER_LIMIT: GroupReason.OVER_LIMIT,
-    CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA: GroupReason.NON_PREEMPTIBLE_OVER_QUOTA,
-}
