@@ -3,31 +3,26 @@
 The first time, room, filters and scores of all nodes are array operations. Afterwards only the nodes that
 were touched since are computed again, one by one in plain floats, and the best is an argmax over a float
 array. Filling a node thus costs the same on ten nodes and on a thousand.
-
-The score for filling nodes up depends on the emptiest and the fullest node of the set, so a change of
-either of the two recomputes the whole set. Filling a cluster changes them a handful of times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import inf, isnan
-from typing import Any
 
 import numpy as np
 
 from scheduler.core.arrays import Bools, Floats
-from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, PODS_ROW
+from scheduler.core.cluster.axis import GPU_ROW, PODS_ROW
 from scheduler.core.cluster.changes import Cursor
 from scheduler.core.cluster.classes import RowAmounts, TaskClass
 from scheduler.core.cluster.gpus import fitting_shared_gpus
+from scheduler.core.placement.fill_score import FillScore, buffer
 from scheduler.core.placement.room import FREE, FREEING, NONE, room_on
 from scheduler.core.placement.rules import ClassRules
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 
-#: Weight of the score for filling (or emptying) nodes.
-BINPACK_TOP = 9.0
 #: Sets this small are cheaper to compute node by node.
 SMALL = 12
 
@@ -41,38 +36,23 @@ def _needs(task_class: TaskClass) -> tuple[Floats, RowAmounts]:
     return column, tuple(cell for cell in task_class.must_be_free if cell[0] > PODS_ROW)
 
 
-def _buffer(array: Floats) -> Any:
-    """View an array as a buffer, which is faster to index; `Any` because its type says ints."""
-    return array.data
-
-
 class Candidates:
     """The nodes of a set that may take a task of one class; `task` is any task of it."""
 
     __slots__ = (
-        "_amount_view",
-        "_amounts",
         "_base",
         "_base_view",
-        "_binpack",
-        "_capacity",
-        "_capacity_view",
-        "_counted",
         "_cursor",
-        "_fills",
+        "_fill",
         "_fitting",
-        "_high",
-        "_is_extent_stale",
         "_keeps_best",
         "_last",
-        "_low",
         "_more",
         "_need",
         "_nodes",
         "_outdated",
         "_prefers_sharing",
         "_rooms",
-        "_row",
         "_rules",
         "_session",
         "_set",
@@ -94,40 +74,23 @@ class Candidates:
         self._rules = rules
         self._set = nodes
         self._task = task
-        strategy = session.hooks.placement
-        self._row = CPU_ROW if task_class.is_cpu_only else GPU_ROW
-        #: Whether it matters how filled a node is, and whether the fullest is the best.
-        self._fills = strategy is not None and not (
-            strategy.is_scored_otherwise is not None and strategy.is_scored_otherwise(task_class)
-        )
-        self._binpack = (
-            strategy is not None
-            and self._fills
-            and (strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack)
-        )
-        self._capacity = self._capacities()
-        self._capacity_view = _buffer(self._capacity)
-        counted = self._capacity != 0
-        self._counted: Bools | None = None if counted.all() else counted
-        self._static: Bools = self._slice(rules.static_mask)
-        self._static_scores: Floats = self._slice(rules.static_scores)
+        self._fill = FillScore(session, task_class, nodes)
+        self._static: Bools = self._set.take(rules.static_mask)
+        self._static_scores: Floats = self._set.take(rules.static_scores)
         if nodes.extra_scores is not None:
-            self._static_scores = self._static_scores + self._slice(nodes.extra_scores)
+            self._static_scores = self._static_scores + self._set.take(nodes.extra_scores)
             self._static = self._static & ~np.isnan(self._static_scores)
         self._prefers_sharing = session.hooks.sharing_weight > 0 and (
             task_class.is_shared or task_class.is_cpu_only
         )
         self._need, self._more = _needs(task_class)
-        #: Smallest and largest free amount, and whether they must be measured again.
-        self._low = self._high = 0.0
-        self._is_extent_stale = True
         #: How many nodes may take a task, and the positions whose value must be computed again.
         self._fitting = 0
         self._outdated: list[int] = []
         #: The node returned last, -1 if none; and whether filling it can only make it better.
         self._last = -1
         self._keeps_best = (
-            self._binpack
+            self._fill.is_binpack
             and not task_class.is_shared
             and not rules.is_volatile
             and not rules.node_filters
@@ -163,11 +126,11 @@ class Candidates:
         last, changed = self._last, self._cursor.unread()
         if changed.count(last) != len(changed):
             return False
-        row = self._row
+        fill, row = self._fill, self._fill.row
         amount = self._nodes.idle_rows[row][last] + self._nodes.releasing_rows[row][last]
         position = last if self._set.position_of is None else self._set.position_of[last]
         return (
-            amount < self._amount_view[position]
+            amount < fill.amount_view[position]
             and self._rooms[position] == FREE
             and room_on(self._nodes, self._task_class, self._task_class.must_be_free, last) == FREE
         )
@@ -207,24 +170,11 @@ class Candidates:
 
     # ---------------------------------------------------------------------------------- build
 
-    def _capacities(self) -> Floats:
-        """Return the denominators of the fill score: allocatable amounts, or for spread the GPU count."""
-        if self._row == GPU_ROW and not self._binpack:
-            values = np.array(self._nodes.gpu_count, dtype=np.float64)
-        else:
-            values = self._nodes.allocatable[self._row]
-        return np.ascontiguousarray(self._slice(values), dtype=np.float64)
-
-    def _slice(self, values: Any) -> Any:
-        return values if self._set.is_all else values[self._set.indices]
-
     def _build(self) -> None:
         self._cursor.catch_up()
-        both = self._nodes.idle_and_releasing[self._row]
-        self._amounts: Floats = both.copy() if self._set.is_all else both[self._set.indices]
-        self._amount_view = _buffer(self._amounts)
+        self._fill.read_all()
         self._base: Floats = np.full(len(self._set), -inf)
-        self._base_view = _buffer(self._base)
+        self._base_view = buffer(self._base)
         self._rooms = bytearray(len(self._set))
         if self._is_cheaper_by_node():
             for position, node in enumerate(self._set.indices.tolist()):
@@ -232,7 +182,6 @@ class Candidates:
         else:
             self._build_base()
         self._fitting = int(np.count_nonzero(self._base != -inf))
-        self._measure_extent()
         self._revalue()
 
     def _is_cheaper_by_node(self) -> bool:
@@ -257,12 +206,12 @@ class Candidates:
         if task_class.is_shared:
             free &= np.floor(idle[GPU_ROW]) >= task_class.devices
             fits &= np.floor(both[GPU_ROW]) >= task_class.devices
-            fits &= self._slice(nodes.gpu_memory_array) >= task_class.share_memory_mib
+            fits &= self._set.take(nodes.gpu_memory_array) >= task_class.share_memory_mib
         base = self._static_scores + hooks.availability_weight * free
         self._rooms = bytearray((free.view(np.uint8) + np.uint8(FREEING)).tobytes())
         for node_filter in self._rules.node_filters + self._rules.cluster_filters:
             if fits.any():
-                fits &= self._slice(node_filter.mask(self._task, task_class))
+                fits &= self._set.take(node_filter.mask(self._task, task_class))
         scores = self._rules.node_scores + self._rules.cluster_scores
         for score in scores:
             base = base + score.scores(self._task, task_class, self._set)
@@ -328,63 +277,24 @@ class Candidates:
 
     # ------------------------------------------------------------------------------ fill score
 
-    def _measure_extent(self) -> None:
-        self._is_extent_stale = False
-        amounts = self._amounts if self._counted is None else self._amounts[self._counted]
-        self._low = float(amounts.min()) if amounts.size else 0.0
-        self._high = float(amounts.max()) if amounts.size else 0.0
-
     def _values(self) -> Floats:
         """Return the score of every node with the fill score, brought up to date."""
-        outdated = self._outdated
+        outdated, fill = self._outdated, self._fill
         if not outdated:
             return self._value
-        low, high = self._low, self._high
-        if self._is_extent_stale:
-            self._measure_extent()
-        if self._low != low or self._high != high or len(outdated) > SMALL:
+        if fill.has_new_extent() or len(outdated) > SMALL:
             self._revalue()
             return self._value
         for position in outdated:
-            self._value_view[position] = self._base_view[position] + self._fill_score(position)
+            self._value_view[position] = self._base_view[position] + fill.score(position)
         outdated.clear()
         return self._value
 
     def _revalue(self) -> None:
         """Add the fill score to all nodes."""
         self._outdated.clear()
-        self._value: Floats = self._base + self._fill_scores()
-        self._value_view = _buffer(self._value)
-
-    def _fill_scores(self) -> Floats | float:
-        if not self._fills:
-            return 0.0
-        if not self._binpack:
-            return np.divide(
-                self._amounts,
-                self._capacity,
-                out=np.zeros(len(self._set)),
-                where=self._capacity != 0,
-            )
-        if self._high == 0:
-            return 0.0
-        scores: Floats | float = BINPACK_TOP
-        if self._low != self._high:
-            scores = BINPACK_TOP * (1 - (self._amounts - self._low) / (self._high - self._low))
-        return scores if self._counted is None else np.where(self._counted, scores, 0.0)
-
-    def _fill_score(self, position: int) -> float:
-        capacity = self._capacity_view[position]
-        if not self._fills or capacity == 0:
-            return 0.0
-        amount = self._amount_view[position]
-        if not self._binpack:
-            return float(amount / capacity)
-        if self._high == 0:
-            return 0.0
-        if self._low == self._high:
-            return BINPACK_TOP
-        return float(BINPACK_TOP * (1 - (amount - self._low) / (self._high - self._low)))
+        self._value: Floats = self._base + self._fill.scores()
+        self._value_view = buffer(self._value)
 
     # -------------------------------------------------------------------------------- refresh
 
@@ -402,10 +312,9 @@ class Candidates:
         self._refresh_nodes(dict.fromkeys(changed))
 
     def _refresh_nodes(self, changed: Iterable[int]) -> None:
-        position_of = self._set.position_of
-        idle, releasing = self._nodes.idle_rows[self._row], self._nodes.releasing_rows[self._row]
-        amounts, base = self._amount_view, self._base_view
-        low, high = self._low, self._high
+        position_of, fill = self._set.position_of, self._fill
+        idle, releasing = self._nodes.idle_rows[fill.row], self._nodes.releasing_rows[fill.row]
+        base = self._base_view
         for node in changed:
             position = node if position_of is None else position_of.get(node, -1)
             if position < 0:
@@ -414,10 +323,4 @@ class Candidates:
             old_base = base[position]
             new_base = base[position] = self._base_of(position, node)
             self._fitting += (new_base != -inf) - (old_base != -inf)
-            old, new = amounts[position], idle[node] + releasing[node]
-            if old != new:
-                amounts[position] = new
-                if self._capacity_view[position] != 0 and (
-                    new < low or new > high or old in (low, high)
-                ):
-                    self._is_extent_stale = self._binpack
+            fill.put(position, idle[node] + releasing[node])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,10 @@ class NodeSet:
     def is_all(self) -> bool:
         """Return whether these are all nodes of the cluster."""
         return self.position_of is None
+
+    def take(self, values: Any) -> Any:
+        """Return the entries of these nodes, of an array with one entry for each node of the cluster."""
+        return values if self.is_all else values[self.indices]
 
     @classmethod
     def all(cls, count: int) -> NodeSet:

@@ -22,8 +22,7 @@ from scheduler.core.cluster.inputs import (
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.config import PluginConfig, SchedulerConfig
 from scheduler.core.cycle import open_session
-from scheduler.core.placement.candidates import Candidates
-from scheduler.core.placement.place import Placer
+from scheduler.core.placement.fill_score import FillScore
 from scheduler.core.plugins.min_runtime import preempt_min_runtime, reclaim_min_runtime
 from scheduler.core.plugins.placement_strategy import (
     NodePlacementArguments,
@@ -137,9 +136,9 @@ def node_placement(case: Case) -> list[Mismatch]:
         session.state.nodes.idle_rows[row][node] = float(amount)
         session.state.nodes.touched.append(node)
     task_class = session.state.tasks.task_class[0]
-    rules = Placer(session).rules(task_class, 0)
-    candidates = Candidates(session, task_class, rules, session.all_nodes, 0)
-    return compare_numbers("score", case["expected_score"], candidates._fill_score(0))
+    fill = FillScore(session, task_class, session.all_nodes)
+    fill.read_all()
+    return compare_numbers("score", case["expected_score"], fill.score(0))
 
 
 def topology_levels(case: Case) -> list[Mismatch]:
