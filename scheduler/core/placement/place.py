@@ -142,7 +142,9 @@ class Placer:
         gate or check refuses)
         """
         task_class = self._session.state.tasks.task_class[task]
-        candidates = self._free_candidates(task_class, task)
+        if task_class.index not in self._everywhere:
+            self._everywhere[task_class.index] = self._free_candidates(task)
+        candidates = self._everywhere[task_class.index]
         if candidates is None or self.refuse_chunk(view, (task,)) is not None:
             return None
         node = candidates.best()
@@ -155,13 +157,10 @@ class Placer:
         gpu_groups = choose_free_devices(self._session, task_class, node)
         return None if gpu_groups is None else (node, gpu_groups)
 
-    def _free_candidates(self, task_class: TaskClass, task: int) -> Candidates | None:
-        """Return the candidates of a class on all nodes; None if tasks need checks or may not be bound directly."""
-        index, everywhere = task_class.index, self._everywhere
-        if index not in everywhere:
-            is_direct = can_bind_directly(self._session, task)
-            everywhere[index] = self.unchecked_candidates(task) if is_direct else None
-        return everywhere[index]
+    def _free_candidates(self, task: int) -> Candidates | None:
+        """Return all nodes for tasks like this one; None if they need checks or may not be bound directly."""
+        is_direct = can_bind_directly(self._session, task)
+        return self.unchecked_candidates(task) if is_direct else None
 
     def unchecked_candidates(self, task: int) -> Candidates | None:
         """Return all nodes for tasks like this one, best first; None if only `place` can decide.
