@@ -17,9 +17,9 @@ def main() -> None:
     subprocess.run([sys.executable, "-m", "kaiweb", "bench", "opening"], check=True)
     subprocess.run([sys.executable, "-m", "kaiweb", "replay", *MIXED], check=True)
     print(grouping.measure())
-    print(binds.measure())
-    print(latency.measure())
-    print(burst.measure())
+    binds.print_measurement()
+    latency.print_all()
+    burst.print_all()
     sys.exit(slower)
 
 
