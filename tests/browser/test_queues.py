@@ -132,7 +132,7 @@ def test_others_changes_to_other_fields_are_merged_without_asking(lab: Stack, pa
 
 
 @pytest.mark.parametrize(("keep", "kept"), [("Mine", 11), ("Theirs", 7)])
-def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, kept: float):
+def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, expected: float):
     form = _open(page)
     form.get_by_label("GPU quota", exact=True).fill("11")
     _patch(lab, {"quota": 7})
@@ -145,8 +145,8 @@ def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, 
     dialog.get_by_role("button", name="Save the merged queue").click()
     expect(dialog).to_be_hidden()
     expect(form.get_by_role("status")).to_have_text("No changes")
-    wait_until(lambda: _gpu(lab)["quota"] == kept, what=f"a quota of {kept}", stack=lab)
-    expect(form.get_by_label("GPU quota", exact=True)).to_have_value(str(kept))
+    wait_until(lambda: _gpu(lab)["quota"] == expected, what=f"a quota of {expected}", stack=lab)
+    expect(form.get_by_label("GPU quota", exact=True)).to_have_value(str(expected))
 
 
 def test_two_people_in_two_browsers_lose_nothing_of_each_other(
@@ -165,8 +165,8 @@ def test_two_people_in_two_browsers_lose_nothing_of_each_other(
     forms[0].get_by_role("button", name="Save").click()
     expect(forms[0].get_by_role("status")).to_have_text("No changes")
     forms[1].get_by_role("button", name="Save").click()
-    asked = other.pages[0].get_by_role("dialog", name="Someone else changed this queue")
-    expect(asked.get_by_role("row", name="GPU quota")).to_contain_text("9 GPUs3 GPUs4 GPUs")
+    conflict = other.pages[0].get_by_role("dialog", name="Someone else changed this queue")
+    expect(conflict.get_by_role("row", name="GPU quota")).to_contain_text("9 GPUs3 GPUs4 GPUs")
     assert _gpu(lab)["quota"] == 3
     other.close()
 
@@ -211,8 +211,8 @@ def test_a_queue_is_created_moved_and_deleted_in_the_page(lab: Stack, page: Page
     page.get_by_role("option", name=QUEUE).click()
     move.get_by_role("button", name="Move queue").click()
     expect(move).to_be_hidden()
-    made = lab.objects("queue", "made-here")[0]
-    spec, labels = made["spec"], made["metadata"]["labels"]
+    queue = lab.objects("queue", "made-here")[0]
+    spec, labels = queue["spec"], queue["metadata"]["labels"]
     assert (labels["team"], labels["cost"]) == ("a", "7")
     assert (spec["parentQueue"], spec["displayName"]) == (QUEUE, "Made here")
     assert (spec["reclaimMinRuntime"], spec["resources"]["gpu"]["quota"]) == ("5m", 2)

@@ -238,9 +238,9 @@ def test_each_shard_has_a_scheduler_of_its_own(helm: Path) -> None:
 def test_the_template_of_the_operator_makes_what_the_chart_makes(helm: Path) -> None:
     objects = rendered(helm, "scheduler.shards={h100}", "scheduler.replicas=2")
     template = of_kind(objects, "ConfigMap")["kaiweb-scheduler-template"]["data"]["shard.yaml"]
-    made = {item["kind"]: item for item in from_template(template, "h100")}
+    object_of_kind = {item["kind"]: item for item in from_template(template, "h100")}
     for kind in ("Deployment", "Service"):
-        assert made[kind] == of_kind(objects, kind)["kai-scheduler-h100"]
+        assert object_of_kind[kind] == of_kind(objects, kind)["kai-scheduler-h100"]
 
 
 def test_an_identity_provider_reaches_the_web_process_with_its_secret(helm: Path) -> None:

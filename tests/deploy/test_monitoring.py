@@ -58,9 +58,9 @@ def exposed(tmp_path: Path, settings, transactional_db) -> set[str]:
 
 
 def test_every_alert_and_board_asks_for_a_metric_that_exists(exposed: set[str]) -> None:
-    asked = {name for query in queries() for name in NAME.findall(query)}
-    assert len(asked) > 10
-    assert {name for name in asked if name.removesuffix("_bucket") not in exposed} == set()
+    queried = {name for query in queries() for name in NAME.findall(query)}
+    assert len(queried) > 10
+    assert {name for name in queried if name.removesuffix("_bucket") not in exposed} == set()
 
 
 def test_every_check_of_readiness_is_a_metric(exposed: set[str]) -> None:

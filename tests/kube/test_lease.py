@@ -22,39 +22,39 @@ def pair() -> tuple[FakeGateway, Elector, Elector]:
 
 
 def test_second_candidate_waits_while_the_first_renews() -> None:
-    gateway, one, two = pair()
-    assert step(one, 0) is True
+    gateway, first, second = pair()
+    assert step(first, 0) is True
     for now in range(5, 60, 5):
-        assert step(one, now) is True
-        assert step(two, now + 1) is False
+        assert step(first, now) is True
+        assert step(second, now + 1) is False
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["leaseTransitions"] == 0
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["acquireTime"] == "2026-01-01T00:00:00.000000Z"
 
 
 def test_a_leader_that_stops_renewing_is_replaced_after_the_lease_duration() -> None:
-    gateway, one, two = pair()
-    step(one, 0)
-    assert [step(two, now) for now in (3, 8, 13, 17.9)] == [False, False, False, False]
-    assert step(two, 18) is True
+    gateway, first, second = pair()
+    step(first, 0)
+    assert [step(second, now) for now in (3, 8, 13, 17.9)] == [False, False, False, False]
+    assert step(second, 18) is True
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["holderIdentity"] == "two"
     assert gateway.raw(LEASES, "kai", "sys")["spec"]["leaseTransitions"] == 1
 
 
 def test_a_leader_that_cannot_renew_steps_down_before_the_lease_expires() -> None:
-    gateway, one, _ = pair()
-    step(one, 0)
+    gateway, first, _ = pair()
+    step(first, 0)
     for _ in range(2):
         gateway.fail_next("get", "leases", ServerError("down"))
-    assert step(one, 5) is True
-    assert step(one, 10) is False
+    assert step(first, 5) is True
+    assert step(first, 10) is False
 
 
 def test_a_released_lease_can_be_taken_at_once() -> None:
-    _, one, two = pair()
-    step(one, 0)
-    one.release(START)
-    assert not one.is_leader
-    assert step(two, 1) is True
+    _, first, second = pair()
+    step(first, 0)
+    first.release(START)
+    assert not first.is_leader
+    assert step(second, 1) is True
 
 
 def test_each_candidate_identity_is_unique() -> None:

@@ -35,7 +35,7 @@ def test_readers_are_woken_after_the_commit_and_not_before(monkeypatch: pytest.M
         assert woken == []
     assert len(woken) == 1
     changes = live.changes_after(0, limit=10)
-    assert [(one.kind, one.key) for one in changes] == [("queue", "a"), ("queue", "b")]
+    assert [(change.kind, change.key) for change in changes] == [("queue", "a"), ("queue", "b")]
     assert live.changes_after(changes[0].position, limit=10) == changes[1:]
     assert woken == [changes[-1].position]
 
@@ -52,7 +52,7 @@ def test_the_log_keeps_ten_minutes_and_the_last_changes_whatever_their_age(
     oldest = live.changes_after(0, limit=1)[0].position
     assert live.reaches_back_to(oldest - 1)
     assert live.trim(NOON) == 2
-    assert [one.key for one in live.changes_after(0, limit=9)] == ["9", "8", "7", "6"]
+    assert [change.key for change in live.changes_after(0, limit=9)] == ["9", "8", "7", "6"]
     assert not live.reaches_back_to(oldest - 1)
     assert live.reaches_back_to(oldest + 1)
     assert not live.reaches_back_to(live.position() + 1)

@@ -122,9 +122,9 @@ def free_ports(count: int) -> list[int]:
     """Return different free loopback ports; held open together so that none is handed out twice."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        for each_socket in sockets:
+            each_socket.bind(("127.0.0.1", 0))
+        return [int(each_socket.getsockname()[1]) for each_socket in sockets]
 
 
 def _etcd_command(binaries: Binaries, folder: Path, url: str, peer_port: int) -> list[str]:

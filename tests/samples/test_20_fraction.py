@@ -66,15 +66,19 @@ def test_admission_points_the_container_at_what_the_binder_will_write(
     prefix = config_map_prefix(pod)
     assert re.fullmatch(rf"{side}-half-[bcdfghjklmnpqrstvwxz2456789]{{7}}-shared-gpu", prefix)
     (container,) = pod["spec"]["containers"]
-    references = {one["name"]: one["valueFrom"]["configMapKeyRef"] for one in container["env"]}
+    references = {
+        variable["name"]: variable["valueFrom"]["configMapKeyRef"] for variable in container["env"]
+    }
     names = ("NVIDIA_VISIBLE_DEVICES", "RUNAI_NUM_OF_GPUS", "GPU_PORTION")
     assert references == {name: {"name": f"{prefix}-0", "key": name} for name in names}
     assert container["envFrom"] == [
         {"configMapRef": {"name": f"{prefix}-0-evar", "optional": False}}
     ]
-    volumes = {one["name"]: one.get("configMap", {}).get("name") for one in pod["spec"]["volumes"]}
+    volumes = {
+        volume["name"]: volume.get("configMap", {}).get("name") for volume in pod["spec"]["volumes"]
+    }
     assert volumes[f"{prefix}-0-vol"] == f"{prefix}-0"
-    assert f"{prefix}-0-vol" not in [one["name"] for one in container.get("volumeMounts", ())]
+    assert f"{prefix}-0-vol" not in [mount["name"] for mount in container.get("volumeMounts", ())]
     assert pod["spec"]["runtimeClassName"] == "nvidia"
 
 
@@ -93,7 +97,10 @@ def test_both_hold_one_device_through_one_reservation(halves: Halves) -> None:
     (container,) = spec["containers"]
     for kind in ("requests", "limits"):
         assert container["resources"][kind]["nvidia.com/gpu"] == "1"
-    fields = {one["name"]: one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
+    fields = {
+        variable["name"]: variable["valueFrom"]["fieldRef"]["fieldPath"]
+        for variable in container["env"]
+    }
     assert fields == {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}
 
 

@@ -45,7 +45,7 @@ def fenced(sample: Sample) -> Iterator[Sample]:
 def test_the_container_reads_its_limit_from_what_the_binder_writes(fenced: Sample) -> None:
     pod = fenced.pod("fenced")
     (container,) = pod["spec"]["containers"]
-    (limit,) = (one for one in container["env"] if one["name"] == LIMIT)
+    (limit,) = (variable for variable in container["env"] if variable["name"] == LIMIT)
     assert limit["valueFrom"]["configMapKeyRef"] == {
         "name": f"{config_map_prefix(pod)}-0",
         "key": LIMIT,

@@ -21,7 +21,7 @@ def bound(sample: Sample) -> Sample:
 
 
 def injected(container: Json) -> set[str]:
-    return {one["name"] for one in container.get("env", ())}
+    return {variable["name"] for variable in container.get("env", ())}
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,11 @@ def test_only_the_named_container_is_pointed_at_the_maps(
             assert (injected(container), container.get("envFrom")) == (set(), None)
             continue
         assert injected(container) == INJECTED
-        sources = {one["valueFrom"]["configMapKeyRef"]["name"] for one in container["env"]}
+        sources = {
+            variable["valueFrom"]["configMapKeyRef"]["name"] for variable in container["env"]
+        }
         assert sources == {f"{prefix}-{index}"}
-        assert [one["configMapRef"]["name"] for one in container["envFrom"]] == [
+        assert [source["configMapRef"]["name"] for source in container["envFrom"]] == [
             f"{prefix}-{index}-evar"
         ]
     data = maps_of(bound, pod)[index]["data"]

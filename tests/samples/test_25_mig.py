@@ -25,7 +25,7 @@ def test_it_is_on_the_machine_that_has_such_slices(sliced: Sample) -> None:
     node = sliced.node_of("thin-slice")
     assert node["metadata"]["labels"]["nvidia.com/mig.strategy"] == "mixed"
     having = [
-        name for name, one in sliced.all(NODES).items() if THIN in one["status"]["allocatable"]
+        name for name, node in sliced.all(NODES).items() if THIN in node["status"]["allocatable"]
     ]
     assert having == [node["metadata"]["name"]]
     assert request_of(sliced, "thin-slice")["receivedResourceType"] == "MigInstance"
@@ -43,10 +43,10 @@ def test_the_pod_group_counts_the_slice_by_its_name(sliced: Sample) -> None:
         )
 
     def of_queue() -> dict[str, str]:
-        found: dict[str, str] = (sliced.get(QUEUES, "s25-slicer").get("status") or {}).get(
+        amounts: dict[str, str] = (sliced.get(QUEUES, "s25-slicer").get("status") or {}).get(
             "allocated"
         ) or {}
-        return found
+        return amounts
 
     sliced.wait(lambda: of_queue() == {THIN: "1"}, f"one slice in the queue: {of_queue()}")
 

@@ -36,9 +36,9 @@ def cards(claim: Json) -> set[str]:
 
 def test_the_bind_request_carries_what_the_claim_gets(bound: Sample) -> None:
     spec = request_of(bound, POD)
-    (given,) = spec["resourceClaimAllocations"]
-    assert given["name"] == "accelerator"
-    (result,) = given["allocation"]["devices"]["results"]
+    (allocation,) = spec["resourceClaimAllocations"]
+    assert allocation["name"] == "accelerator"
+    (result,) = allocation["allocation"]["devices"]["results"]
     assert (result["request"], result["driver"], result["pool"]) == (
         "card",
         "gpu.s26.test",
@@ -46,7 +46,7 @@ def test_the_bind_request_carries_what_the_claim_gets(bound: Sample) -> None:
     )
     assert spec["selectedNode"] == bound.pod(POD)["spec"]["nodeName"] == "hay-1"
     claim = claim_of(bound, POD)
-    assert claim["status"]["allocation"] == given["allocation"]
+    assert claim["status"]["allocation"] == allocation["allocation"]
     consumer = {"resource": "pods", "name": POD, "uid": bound.pod(POD)["metadata"]["uid"]}
     assert claim["status"]["reservedFor"] == [consumer]
 

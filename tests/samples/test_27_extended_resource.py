@@ -42,10 +42,10 @@ def cards(claim: Json) -> set[str]:
 
 
 def test_the_bind_request_says_what_to_claim_for_whom(bound: Sample) -> None:
-    given = request_of(bound, POD)["extendedResourceClaimAllocation"]
-    assert given["deviceRequests"] == [ASKED]
-    assert given["containerMappings"] == [MAPPING]
-    (result,) = given["allocation"]["devices"]["results"]
+    allocation = request_of(bound, POD)["extendedResourceClaimAllocation"]
+    assert allocation["deviceRequests"] == [ASKED]
+    assert allocation["containerMappings"] == [MAPPING]
+    (result,) = allocation["allocation"]["devices"]["results"]
     assert (result["driver"], result["pool"], result["request"]) == (
         "gpu.s27.test",
         "hay-2",
@@ -68,7 +68,9 @@ def test_the_binder_made_the_claim_and_told_the_pod(bound: Sample) -> None:
         claim["status"]["allocation"]
         == (request_of(bound, POD)["extendedResourceClaimAllocation"]["allocation"])
     )
-    assert [one["uid"] for one in claim["status"]["reservedFor"]] == [pod["metadata"]["uid"]]
+    assert [consumer["uid"] for consumer in claim["status"]["reservedFor"]] == [
+        pod["metadata"]["uid"]
+    ]
     assert pod["status"]["extendedResourceClaimStatus"] == {
         "resourceClaimName": metadata["name"],
         "requestMappings": [MAPPING],
@@ -109,9 +111,9 @@ def test_a_bind_that_fails_takes_the_claim_back(bound: Sample) -> None:
     bound.apply_text(yaml.safe_dump(_request("refused", uid)))
 
     def condition() -> tuple[str, str, str]:
-        for one in bound.pod("refused")["status"].get("conditions") or ():
-            if one["type"] == "PodBound":
-                return one["status"], one["reason"], one["message"]
+        for condition in bound.pod("refused")["status"].get("conditions") or ():
+            if condition["type"] == "PodBound":
+                return condition["status"], condition["reason"], condition["message"]
         return "", "", ""
 
     bound.wait(lambda: condition()[:2] == ("False", "BindingError"), "the condition PodBound=False")
@@ -140,7 +142,9 @@ def test_a_binder_killed_in_the_middle_makes_no_claim_twice(bound: Sample) -> No
 
 
 def crowd_claims(sample: Sample) -> list[Json]:
-    return [one for name, one in sample.all(RESOURCE_CLAIMS).items() if name.startswith("crowd-")]
+    return [
+        claim for name, claim in sample.all(RESOURCE_CLAIMS).items() if name.startswith("crowd-")
+    ]
 
 
 def _pod(name: str) -> Json:

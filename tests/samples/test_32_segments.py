@@ -34,8 +34,8 @@ def test_the_group_has_a_subgroup_per_segment(sample: Sample, chain: Json) -> No
     name = f"pg-chain-{chain['metadata']['uid']}"
 
     def spec() -> Json:
-        found: Json = sample.get(PODGROUPS, name)["spec"]
-        return found
+        spec: Json = sample.get(PODGROUPS, name)["spec"]
+        return spec
 
     assert sample.pod_group_of("chain")["metadata"]["name"] == name
     assert (spec()["queue"], spec()["priorityClassName"]) == ("s32-relay", "train")

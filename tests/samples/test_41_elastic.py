@@ -20,14 +20,14 @@ def jobs(sample: Sample) -> dict[str, Json]:
     sample.apply(FILE)
     sample.wait_bound("lodger", count=1)
     documents = list(yaml.safe_load_all((MANIFESTS / FILE).read_text()))
-    found = {}
+    counts = {}
     for document in documents[-2:]:
         job = sample.get(resource_of(document), document["metadata"]["name"])
-        found[job["metadata"]["name"]] = job
+        counts[job["metadata"]["name"]] = job
         for role, spec in job["spec"]["pytorchReplicaSpecs"].items():
             pods = [_pod(job, role, index, spec["template"]) for index in range(spec["replicas"])]
             sample.apply_text(yaml.safe_dump_all(pods))
-    return found
+    return counts
 
 
 def test_the_elastic_minimum_is_the_gang_and_without_a_master_workers_are_its_only_part(

@@ -66,13 +66,13 @@ class Prometheus:
 
 @pytest.fixture(scope="module")
 def prometheus() -> Iterator[Prometheus]:
-    made = Prometheus()
-    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    prometheus = Prometheus()
+    thread = threading.Thread(target=prometheus.server.serve_forever, daemon=True)
     thread.start()
-    yield made
-    made.server.shutdown()
+    yield prometheus
+    prometheus.server.shutdown()
     thread.join()
-    made.server.server_close()
+    prometheus.server.server_close()
 
 
 def point_at(sample: Sample, **prometheus: Any) -> None:
@@ -91,9 +91,9 @@ def test_the_strength_reaches_the_plugin_and_the_address_follows_from_the_config
     plugins = settings_of("quartz", shard, config).core.plugins
     (arguments,) = [plugin.arguments for plugin in plugins if plugin.name == "proportion"]
     assert arguments == ProportionArguments(k_value=0.5)
-    given = with_connection(shard.spec.usage_db_config, config)
-    assert given is not None
-    usage = read_usage_config(given, {})
+    settings = with_connection(shard.spec.usage_db_config, config)
+    assert settings is not None
+    usage = read_usage_config(settings, {})
     assert usage.connection == INSIDE
     assert (usage.params.half_life_s, usage.params.window_s) == (12 * 3600, 2 * 86400)
 

@@ -43,14 +43,14 @@ def carried(sample: Sample) -> Sample:
 
 
 def status(sample: Sample, name: str) -> Json:
-    found: Json = sample.get(BINDREQUESTS, name).get("status") or {}
-    return found
+    status: Json = sample.get(BINDREQUESTS, name).get("status") or {}
+    return status
 
 
 def bound_condition(sample: Sample, pod: str) -> tuple[str, str, str]:
-    for one in sample.pod(pod)["status"].get("conditions") or ():
-        if one["type"] == "PodBound":
-            return one["status"], one["reason"], one["message"]
+    for condition in sample.pod(pod)["status"].get("conditions") or ():
+        if condition["type"] == "PodBound":
+            return condition["status"], condition["reason"], condition["message"]
     return "", "", ""
 
 

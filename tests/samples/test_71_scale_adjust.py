@@ -55,9 +55,9 @@ def named(sample: Sample, *sources: str) -> set[str]:
 
 
 def scheduled(pod: Json) -> tuple[str, str]:
-    for one in pod["status"].get("conditions") or ():
-        if one["type"] == "PodScheduled":
-            return one["status"], one.get("reason", "")
+    for condition in pod["status"].get("conditions") or ():
+        if condition["type"] == "PodScheduled":
+            return condition["status"], condition.get("reason", "")
     return "", ""
 
 
@@ -66,7 +66,7 @@ def test_each_part_that_needs_a_device_gets_a_stand_in(full: Sample) -> None:
     full.wait(lambda: stand_ins(full).keys() == wanted, f"{wanted}, found {set(stand_ins(full))}")
     full.wait(
         lambda: (
-            {scheduled(one) for one in stand_ins(full).values()} == {("False", "Unschedulable")}
+            {scheduled(pod) for pod in stand_ins(full).values()} == {("False", "Unschedulable")}
         ),
         "stand-ins that say at once that they are unschedulable",
     )
@@ -100,7 +100,7 @@ def test_no_device_is_reserved_meanwhile(full: Sample) -> None:
 
     full.wait(refusals, "a binding that is refused")
     start = f"Failed to bind pod {full.namespace}/elsewhere to node "
-    assert all(one.startswith(start) and one.endswith(f": {REFUSAL}") for one in refusals())
+    assert all(event.startswith(start) and event.endswith(f": {REFUSAL}") for event in refusals())
     assert not full.bound("elsewhere")
     assert reservations(full) == held
 

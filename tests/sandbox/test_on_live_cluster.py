@@ -62,8 +62,10 @@ def test_nodes_are_ready_and_carry_gpu_labels(cluster: LiveCluster) -> None:
 
 
 def test_bound_pod_runs_then_succeeds(cluster: LiveCluster) -> None:
-    made = template("3s", restart="Never")
-    cluster.create(PODS, "a", made["spec"], annotations=made["metadata"]["annotations"])
+    template_body = template("3s", restart="Never")
+    cluster.create(
+        PODS, "a", template_body["spec"], annotations=template_body["metadata"]["annotations"]
+    )
     running = cluster.wait(
         lambda: (pod := cluster.get(PODS, "a"))["status"]["phase"] == "Running" and pod, "Running"
     )
@@ -224,10 +226,10 @@ def test_cronjob_makes_up_for_the_missed_run(cluster: LiveCluster) -> None:
         listing = cluster.gateway.list(JOBS, as_type=dict, namespace=cluster.namespace)
         return list(listing.items)
 
-    (made,) = cluster.wait(jobs, "the job of the cron job")
-    assert made["metadata"]["name"].startswith("tick-")
-    assert made["metadata"]["labels"] == {"from": "cron"}
-    assert made["metadata"]["ownerReferences"][0]["kind"] == "CronJob"
+    (created,) = cluster.wait(jobs, "the job of the cron job")
+    assert created["metadata"]["name"].startswith("tick-")
+    assert created["metadata"]["labels"] == {"from": "cron"}
+    assert created["metadata"]["ownerReferences"][0]["kind"] == "CronJob"
 
 
 def test_reservation_pod_learns_a_device_nobody_else_has(cluster: LiveCluster) -> None:

@@ -105,8 +105,8 @@ def test_names_types_and_labels(harness: Harness, metrics: SchedulerMetrics) -> 
             rf"^kai_{name}(?:_bucket|_sum|_count)?(\{{.*\}})? ", text, re.MULTILINE
         )
         assert samples, name
-        found = {key for sample in samples for key in re.findall(r'(\w+)="', sample)} - {"le"}
-        assert found == labels, name
+        label_names = {key for sample in samples for key in re.findall(r'(\w+)="', sample)} - {"le"}
+        assert label_names == labels, name
 
 
 def test_another_prefix() -> None:
@@ -199,8 +199,8 @@ def test_each_query_for_past_use_is_timed(metrics: SchedulerMetrics) -> None:
     config = read_usage_config(
         {"clientType": "prometheus", "connectionString": "http://prometheus:9090"}, {}
     )
-    one = {"metric": {"queue_name": "q"}, "value": [0, "1"]}
-    answer = {"status": "success", "data": {"resultType": "vector", "result": [one]}}
+    series = {"metric": {"queue_name": "q"}, "value": [0, "1"]}
+    answer = {"status": "success", "data": {"resultType": "vector", "result": [series]}}
     source = PrometheusUsage(
         config.connection, config.params, get=lambda *_: json.dumps(answer).encode()
     )
@@ -213,8 +213,8 @@ def test_buckets(harness: Harness, metrics: SchedulerMetrics) -> None:
     text = metrics.exposition().decode()
 
     def bounds(name: str) -> list[float]:
-        found = re.findall(rf'^kai_{name}_bucket\{{.*le="([^"]+)"', text, re.MULTILINE)
-        return sorted({float(one) for one in found} - {float("inf")})
+        bounds = re.findall(rf'^kai_{name}_bucket\{{.*le="([^"]+)"', text, re.MULTILINE)
+        return sorted({float(bound) for bound in bounds} - {float("inf")})
 
     milliseconds = [5, 10, 20, 40, 80, 160, 320, 640, 1280, 2560]
     for name in ("task_scheduling", "task_bind", "usage_query"):

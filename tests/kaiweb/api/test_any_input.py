@@ -284,9 +284,9 @@ def test_a_wrong_field_of_a_token_request_is_named_and_makes_no_token(
 
 def test_a_token_without_an_end_gets_the_longest_life(person: APIClient, settings: Any) -> None:
     def life() -> timedelta | None:
-        made = person.post(f"{API}/tokens", {"name": "ci", "subtree": "science"}, format="json")
-        assert made.status_code == 201
-        row = ApiToken.objects.get(pk=made.json()["id"])
+        response = person.post(f"{API}/tokens", {"name": "ci", "subtree": "science"}, format="json")
+        assert response.status_code == 201
+        row = ApiToken.objects.get(pk=response.json()["id"])
         return row.expires_at and row.expires_at - row.created_at
 
     settings.KAIWEB_TOKEN_MAX_DAYS = 30

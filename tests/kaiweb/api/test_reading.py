@@ -112,7 +112,7 @@ def test_a_waiting_workload_has_the_same_reason_everywhere(
     item = get(client, "/workloads?state=pending")["items"][0]
     detail = get(client, "/workloads/default/waits")
     explain = get(client, "/workloads/default/waits/explain")
-    assert [(one["reason"], one["reasonText"]) for one in (item, detail)] == [
+    assert [(workload["reason"], workload["reasonText"]) for workload in (item, detail)] == [
         ("OverLimit", text)
     ] * 2
     assert (explain["reason"], explain["text"]) == ("OverLimit", text)
@@ -153,13 +153,13 @@ def test_the_order_lists_the_position_and_the_workloads_ahead(
     assert item["position"] == 3
     order = item["explain"]["order"]
     assert (order["position"], order["of"], order["aheadInQueue"]) == (3, 3, 1)
-    assert [(one["name"], one["queue"], one["position"]) for one in order["ahead"]] == [
+    assert [(workload["name"], workload["queue"], workload["position"]) for workload in order["ahead"]] == [
         ("second", "team", 2), ("first", "top", 1),
     ]  # fmt: skip
     assert get(client, "/workloads/default/gang")["explain"]["order"] is None
 
     def names(path: str) -> list[str]:
-        return [one["name"] for one in get(client, path)["items"]]
+        return [item["name"] for item in get(client, path)["items"]]
 
     assert names("/order") == ["first", "second", "waits"]
     assert names("/queues/team/order") == ["second", "waits"]
@@ -297,9 +297,9 @@ def test_a_failed_binding_is_the_reason_that_counts(client: APIClient, world: Mi
     assert (waits["reason"], waits["reasonText"]) == ("BindFailing", "volume is busy")
     assert waits["podList"][0]["message"] == "volume is busy"
     requests = get(client, "/bind-requests?phase=Failed")["items"]
-    assert [(one["pod"], one["node"], one["failedAttempts"]) for one in requests] == [
-        ("w0", "n1", 1)
-    ]
+    assert [
+        (request["pod"], request["node"], request["failedAttempts"]) for request in requests
+    ] == [("w0", "n1", 1)]
     assert get(client, "/bind-requests/default/w0") == requests[0]
     assert client.get(f"{API}/bind-requests/default/other").status_code == 404
 

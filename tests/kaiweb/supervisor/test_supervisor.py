@@ -115,13 +115,13 @@ def test_the_list_is_followed_until_a_signal_comes(supervisor):
     started, home, _lines = supervisor
     started.start_wave(0)
     started.start_wave(1)
-    asked: list[set[str]] = []
+    requests: list[set[str]] = []
 
     def follow() -> list[ProcessSpec] | None:
-        asked.append(set(_pids(home)))
-        if len(asked) == 3:
+        requests.append(set(_pids(home)))
+        if len(requests) == 3:
             signal.raise_signal(signal.SIGTERM)
-        return [ProcessSpec(name="only", command=SLEEPER, wave=1)] if len(asked) == 2 else None
+        return [ProcessSpec(name="only", command=SLEEPER, wave=1)] if len(requests) == 2 else None
 
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     started.handle_signals()
@@ -130,7 +130,7 @@ def test_the_list_is_followed_until_a_signal_comes(supervisor):
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    assert asked == [
+    assert requests == [
         {"supervisor", "first", "second"},
         {"supervisor", "first", "second"},
         {"supervisor", "only"},

@@ -59,10 +59,10 @@ def test_phases(phase: str, is_bound: bool, is_requested: bool, is_allocated: bo
     world.gateway.seed(PODGROUPS, group("g"))
     world.gateway.seed(PODS, pod("p", "g", phase, is_bound=is_bound))
     world.settle()
-    one = {"cpu": "1", "nvidia.com/gpu": "1"}
-    expected = {"requested": one} if is_requested else {}
+    requests = {"cpu": "1", "nvidia.com/gpu": "1"}
+    expected = {"requested": requests} if is_requested else {}
     if is_allocated:
-        expected["allocated"] = one
+        expected["allocated"] = requests
     assert world.resources() == expected
 
 
@@ -74,8 +74,8 @@ def test_a_pod_that_is_being_deleted_counts_while_it_runs() -> None:
     world.gateway.seed(PODGROUPS, group("g"))
     world.gateway.seed(PODS, leaving)
     world.settle()
-    one = {"cpu": "1", "nvidia.com/gpu": "1"}
-    assert world.resources() == {"requested": one, "allocated": one}
+    requests = {"cpu": "1", "nvidia.com/gpu": "1"}
+    assert world.resources() == {"requested": requests, "allocated": requests}
 
 
 @pytest.mark.parametrize(

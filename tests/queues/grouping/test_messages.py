@@ -243,9 +243,12 @@ def test_owner_walk_errors() -> None:
     assert error_of(pod(shared), shared) == (
         "found Job <own in namespace lab> with multiple owners: [A/a, B/b]"
     )
-    one = owner("batch/v1", "Job")
-    one["metadata"]["ownerReferences"] = pod(one)["metadata"]["ownerReferences"]
-    assert error_of(pod(one), one) == "owner references of pod lab/p form a loop at Job own"
+    own_owner = owner("batch/v1", "Job")
+    own_owner["metadata"]["ownerReferences"] = pod(own_owner)["metadata"]["ownerReferences"]
+    assert (
+        error_of(pod(own_owner), own_owner)
+        == "owner references of pod lab/p form a loop at Job own"
+    )
 
 
 @pytest.mark.parametrize(

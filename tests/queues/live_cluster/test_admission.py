@@ -94,8 +94,8 @@ def _is_asked(gateway: Gateway) -> bool:
 
 def _group_of(gateway: Gateway, namespace: str, pod: str) -> str:
     metadata = gateway.get(PODS, pod, as_type=dict, namespace=namespace)["metadata"]
-    found: str = metadata["annotations"].get("pod-group-name", "")
-    return found
+    pod_group: str = metadata["annotations"].get("pod-group-name", "")
+    return pod_group
 
 
 def refusal(gateway: Gateway, *arguments: Any, **options: Any) -> str:
@@ -150,8 +150,8 @@ def test_device_access_is_blocked_on_request(
         "spec": {"schedulerName": "kai-scheduler", "containers": [container]},
     }
     with webhooks(gateway, tmp_path, block_visible_devices=True, fraction_runtime_class=""):
-        made = gateway.create(PODS, pod, namespace=namespace, dry_run=True)
-        assert made["spec"]["containers"][0]["env"] == [{**visible, "value": "void"}]
+        admitted_pod = gateway.create(PODS, pod, namespace=namespace, dry_run=True)
+        assert admitted_pod["spec"]["containers"][0]["env"] == [{**visible, "value": "void"}]
         container["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
         text = refusal(gateway, PODS, pod, namespace=namespace, dry_run=True)
         assert (

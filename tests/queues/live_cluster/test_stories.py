@@ -281,8 +281,8 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
         "metadata": {"name": "maze", "labels": {"kai.scheduler/queue": "optics"}},
         "spec": {"lead": {"replicas": 1}, "helper": {"replicas": 3}},
     }
-    made = live.create(puzzle)
-    uid = made["metadata"]["uid"]
+    karta = live.create(puzzle)
+    uid = karta["metadata"]["uid"]
     role = "example.test/role"
     known = len(controllers.store.view().kinds[KARTAS])
 
@@ -296,10 +296,10 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
     live.create(puzzles[0])
     is_known(1)
     for index, part in enumerate(("lead", "helper", "helper", "helper")):
-        live.pod(f"maze-{index}", made, labels={role: part})
+        live.pod(f"maze-{index}", karta, labels={role: part})
     group = live.group_of("maze-3")
     assert group["metadata"]["name"] == f"pg-{uid}-puzzle"
-    assert group["metadata"]["ownerReferences"] == [reference(made)]
+    assert group["metadata"]["ownerReferences"] == [reference(karta)]
     assert group["spec"] == {
         "queue": "optics",
         "priorityClassName": "train",
@@ -312,7 +312,7 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
     )
     plain = {"queue": "optics", "priorityClassName": "train", "minMember": 1}
     with grouper_apart(live.gateway, karta_fallback=False):
-        live.pod("maze-apart", made, labels={role: "lead"}, scheduler=APART)
+        live.pod("maze-apart", karta, labels={role: "lead"}, scheduler=APART)
         group = live.group_of("maze-apart")
         assert group["metadata"]["name"] == f"pg-maze-{uid}"
         assert group["spec"] == plain

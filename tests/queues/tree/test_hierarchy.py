@@ -56,7 +56,7 @@ def test_a_queue_cannot_move_below_itself(parent: str) -> None:
 
 def test_a_missing_parent_is_an_error_in_rest_and_a_warning_for_kubectl() -> None:
     problems = check(FAMILY, old=None, new=body("new", "ghost"))
-    assert [(one.code, one.message) for one in errors(problems)] == [
+    assert [(problem.code, problem.message) for problem in errors(problems)] == [
         ("missing-parent", "parent queue 'ghost' does not exist")
     ]
     lenient = check(FAMILY, old=None, new=body("new", "ghost"), rules=ADMISSION)
@@ -90,7 +90,7 @@ def test_depth_counts_what_is_below_the_moved_queue() -> None:
 
 def test_a_queue_with_children_cannot_be_deleted() -> None:
     problems = check(FAMILY, old=body("top"), new=None)
-    assert [one.message for one in errors(problems)] == [
+    assert [problem.message for problem in errors(problems)] == [
         "cannot delete queue top: it has child queues [mid]"
     ]
     assert check(FAMILY, old=body("low", "mid"), new=None) == ()
@@ -98,14 +98,14 @@ def test_a_queue_with_children_cannot_be_deleted() -> None:
 
 def test_deleting_a_queue_with_workloads_is_warned_about() -> None:
     problems = check(FAMILY, old=body("low"), new=None, usage={"low": Usage(workloads=3)})
-    assert [(one.code, one.severity, one.given) for one in problems] == [
+    assert [(problem.code, problem.severity, problem.given) for problem in problems] == [
         ("has-workloads", Severity.WARNING, 3)
     ]
 
 
 def test_a_queue_without_resources_is_refused_in_kais_words() -> None:
     problems = check({}, old=None, new={"metadata": {"name": "q"}, "spec": {}})
-    assert [one.message for one in errors(problems)] == ["resources must be specified"]
+    assert [problem.message for problem in errors(problems)] == ["resources must be specified"]
 
 
 def test_the_name_is_unique_and_immutable() -> None:
@@ -117,7 +117,7 @@ def test_the_name_is_unique_and_immutable() -> None:
     "name", ["", "A", "a_b", "-a", "a-", "a..b", "x" * 254, None, 7, ["a"], "a\n"]
 )
 def test_a_bad_name_is_refused(name: Any) -> None:
-    assert {one.pointer for one in errors(check({}, old=None, new=body(name)))} == {"/name"}
+    assert {problem.pointer for problem in errors(check({}, old=None, new=body(name)))} == {"/name"}
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,15 @@ def test_a_bad_name_is_refused(name: Any) -> None:
 @pytest.mark.parametrize("field", ["quota", "limit"])
 def test_a_bad_amount_is_refused_and_named(amount: Any, code: str, field: str) -> None:
     problems = errors(check({}, old=None, new=body("q", **gpu(**{field: amount}))))
-    assert [(one.pointer, one.code) for one in problems] == [(f"/{field}/gpu", code)]
+    assert [(problem.pointer, problem.code) for problem in problems] == [(f"/{field}/gpu", code)]
     assert problems[0].message
 
 
 def test_a_weight_cannot_be_unlimited() -> None:
     problems = errors(check({}, old=None, new=body("q", **gpu(overQuotaWeight=-1))))
-    assert [(one.pointer, one.code) for one in problems] == [("/weight/gpu", "negative")]
+    assert [(problem.pointer, problem.code) for problem in problems] == [
+        ("/weight/gpu", "negative")
+    ]
 
 
 def test_unset_unlimited_and_zero_are_kept_apart() -> None:
@@ -142,7 +144,9 @@ def test_unset_unlimited_and_zero_are_kept_apart() -> None:
     assert (shape.quota["gpu"], shape.limit["gpu"]) == (0, None)
     assert (shape.quota["cpu"], shape.limit["cpu"]) == (None, -1)
     problems = warnings(check({}, old=None, new=body("q", gpu={"quota": 0}, memory={"limit": 0})))
-    assert [(one.pointer, one.code) for one in problems] == [("/limit/gpu", "limit-unset")]
+    assert [(problem.pointer, problem.code) for problem in problems] == [
+        ("/limit/gpu", "limit-unset")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -154,9 +158,9 @@ def test_children_together_over_their_parent_are_warned_about_for_every_resource
     amounts = {resource: {"quota": 6, "limit": -1}}
     family = tree(body("p", **{resource: {"quota": 10, "limit": -1}}), body("a", "p", **amounts))
     problems = check(family, old=None, new=body("b", "p", **amounts))
-    assert [(one.pointer, one.code, one.given, one.allowed) for one in problems] == [
-        (f"/quota/{unit}", "children-over-parent", 12, 10)
-    ]
+    assert [
+        (problem.pointer, problem.code, problem.given, problem.allowed) for problem in problems
+    ] == [(f"/quota/{unit}", "children-over-parent", 12, 10)]
     assert "total children" in problems[0].message
 
 
@@ -165,7 +169,9 @@ def test_unlimited_parents_have_room_and_unlimited_children_do_not_fit() -> None
     assert check(roomy, old=None, new=body("b", "p", **gpu(quota=500))) == ()
     tight = tree(body("p", **gpu(quota=5)))
     problems = check(tight, old=None, new=body("b", "p", **gpu(quota=-1)))
-    assert [(one.code, one.given) for one in problems] == [("children-over-parent", "unlimited")]
+    assert [(problem.code, problem.given) for problem in problems] == [
+        ("children-over-parent", "unlimited")
+    ]
 
 
 def test_lowering_a_parent_below_its_children_is_warned_about() -> None:
@@ -189,7 +195,7 @@ def test_limits_are_compared_with_quota_parent_and_use() -> None:
         new=body("q", gpu={"quota": 1, "limit": 4}),
         usage={"q": Usage(allocated={"gpu": 6}, non_preemptible={"gpu": 3})},
     )
-    assert [(one.code, one.given, one.allowed) for one in used] == [
+    assert [(problem.code, problem.given, problem.allowed) for problem in used] == [
         ("limit-below-allocated", 4, 6), ("quota-below-non-preemptible", 1, 3),
     ]  # fmt: skip
 
@@ -266,7 +272,7 @@ def test_no_input_whatsoever_makes_it_raise(old: Any, new: Any) -> None:
 def accepted_by_scheduler(queues: dict[str, QueueShape]) -> bool:
     """The scheduler's own judgement: it drops every queue that does not reach a root."""
     findings_of_edit = Queues(
-        [QueueInput(name=one.name, parent=one.parent) for one in queues.values()]
+        [QueueInput(name=queue.name, parent=queue.parent) for queue in queues.values()]
     )
     return set(findings_of_edit.names) == set(queues)
 
@@ -298,5 +304,5 @@ def test_what_is_let_through_keeps_every_queue_in_the_tree(seed: int) -> None:
             bodies[name] = new
         queues = tree(*bodies.values())
         assert accepted_by_scheduler(queues)
-        assert {hierarchy.problem_of(queues, one) for one in queues} <= {""}
+        assert {hierarchy.problem_of(queues, queue) for queue in queues} <= {""}
         assert all(queue.quota["gpu"] in (0, 3, -1) for queue in queues.values())

@@ -67,16 +67,16 @@ def test_no_cell_is_given_to_two_owners_or_groups(
     count: int, drawn: list[dict[str, object]]
 ) -> None:
     tenants = []
-    for number, one in enumerate(drawn):
-        groups = tuple(one["groups"])  # type: ignore[arg-type]
-        holds = bool(one["holds"] and groups)
+    for number, workload in enumerate(drawn):
+        groups = tuple(workload["groups"])  # type: ignore[arg-type]
+        holds = bool(workload["holds"] and groups)
         tenants.append(
             Tenant(
                 key=str(number),
-                whole=0 if groups else int(one["whole"]),  # type: ignore[call-overload]
+                whole=0 if groups else int(workload["whole"]),  # type: ignore[call-overload]
                 groups=() if holds else groups,
                 reserves=groups[0] if holds else "",
-                cells=tuple(one["cells"]),  # type: ignore[arg-type]
+                cells=tuple(workload["cells"]),  # type: ignore[arg-type]
             )
         )
     cells = assign(count, tenants)

@@ -21,7 +21,7 @@ TEMPLATE = {"metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}},
 
 
 def pod(name: str, *, phase: str = "Pending", templates: tuple[str, ...] = ()) -> dict[str, Any]:
-    claims = [{"name": one, "resourceClaimTemplateName": "t"} for one in templates]
+    claims = [{"name": template, "resourceClaimTemplateName": "t"} for template in templates]
     return {
         "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}"},
         "spec": {"resourceClaims": claims},
@@ -33,7 +33,7 @@ def claim(name: str, *pods: str, owner: str = "", finalizers: tuple[str, ...] = 
     owners = [{"apiVersion": "v1", "kind": "Pod", "name": owner, "uid": f"uid-{owner}"}]
     status = {
         "allocation": {"devices": {"results": [{"device": "d"}]}},
-        "reservedFor": [{"resource": "pods", "name": one, "uid": f"uid-{one}"} for one in pods],
+        "reservedFor": [{"resource": "pods", "name": pod, "uid": f"uid-{pod}"} for pod in pods],
     }
     metadata: dict[str, Any] = {"name": name, "namespace": "ns", "finalizers": list(finalizers)}
     if owner:

@@ -139,9 +139,9 @@ def test_suspended_job_loses_its_pods_and_says_so() -> None:
 
 
 def test_indexed_job_fills_the_free_indexes() -> None:
-    made = job(status={"completedIndexes": "0"}, completions=4, parallelism=4,
+    a_job = job(status={"completedIndexes": "0"}, completions=4, parallelism=4,
                completionMode="Indexed")  # fmt: skip
-    result = planned(made, work_pod("b", annotations={INDEX: "2"}))
+    result = planned(a_job, work_pod("b", annotations={INDEX: "2"}))
     indexes = [item.body["metadata"]["annotations"][INDEX] for item in created(result)]
     assert indexes == ["1", "3"]
     assert created(result)[0].body["spec"]["hostname"] == "j-1"
@@ -150,16 +150,18 @@ def test_indexed_job_fills_the_free_indexes() -> None:
 
 
 def test_completed_indexes_are_written_as_ranges() -> None:
-    made = job(status={"completedIndexes": "0-1"}, completions=9, completionMode="Indexed")
-    result = planned(made, done("c", annotations={INDEX: "2"}), done("f", annotations={INDEX: "5"}))
+    a_job = job(status={"completedIndexes": "0-1"}, completions=9, completionMode="Indexed")
+    result = planned(
+        a_job, done("c", annotations={INDEX: "2"}), done("f", annotations={INDEX: "5"})
+    )
     assert status(result)["completedIndexes"] == "0-2,5"
 
 
 def test_finished_job_is_deleted_after_its_time_to_live() -> None:
     sealed = {"type": "Complete", "status": "True", "lastTransitionTime": NOW_TEXT}
-    made = job(status={"conditions": [sealed]}, ttlSecondsAfterFinished=30)
-    assert planned(made, now=NOW + 10).again_after_s == 20.0
-    assert deleted(planned(made, now=NOW + 30)) == ["j"]
+    a_job = job(status={"conditions": [sealed]}, ttlSecondsAfterFinished=30)
+    assert planned(a_job, now=NOW + 10).again_after_s == 20.0
+    assert deleted(planned(a_job, now=NOW + 30)) == ["j"]
 
 
 def test_unchanged_status_is_not_written_again() -> None:

@@ -56,16 +56,16 @@ def rs(name: str, replicas: int, available: int, revision: int = 1, **extra: Any
 
 
 def test_replicaset_makes_what_is_missing_and_ignores_the_failed() -> None:
-    made = convert(body("r", {"replicas": 3, "template": TEMPLATE}, {}), ReplicaSet)
-    result = replicaset.plan(made, [work_pod("a"), work_pod("b", "Failed")])
+    replica_set = convert(body("r", {"replicas": 3, "template": TEMPLATE}, {}), ReplicaSet)
+    result = replicaset.plan(replica_set, [work_pod("a"), work_pod("b", "Failed")])
     assert len(creates(result)) == 2
     assert (status(result)["replicas"], status(result)["readyReplicas"]) == (1, 1)
 
 
 def test_replicaset_gives_up_pending_before_ready_pods() -> None:
-    made = convert(body("r", {"replicas": 1, "template": TEMPLATE}, {}), ReplicaSet)
+    replica_set = convert(body("r", {"replicas": 1, "template": TEMPLATE}, {}), ReplicaSet)
     pods = [work_pod("a"), work_pod("b", "Pending"), work_pod("c", "Pending", node="")]
-    assert deletes(replicaset.plan(made, pods)) == ["c", "b"]
+    assert deletes(replicaset.plan(replica_set, pods)) == ["c", "b"]
 
 
 def web(replicas: int = 4, **spec: Any) -> Deployment:
@@ -114,10 +114,10 @@ def test_rollout_drops_unavailable_old_pods_first() -> None:
 
 
 def test_recreate_waits_until_the_old_pods_are_gone() -> None:
-    made = web(strategy={"type": "Recreate"})
-    result = deployment.plan(made, [rs("web-old", 4, 4)], NOW)
+    recreated = web(strategy={"type": "Recreate"})
+    result = deployment.plan(recreated, [rs("web-old", 4, 4)], NOW)
     assert (creates(result), scales(result)) == ([], {"web-old": 0})
-    (fresh,) = creates(deployment.plan(made, [rs("web-old", 0, 0)], NOW))
+    (fresh,) = creates(deployment.plan(recreated, [rs("web-old", 0, 0)], NOW))
     assert fresh.body["spec"]["replicas"] == 4
 
 
@@ -183,8 +183,8 @@ def test_statefulset_replaces_old_templates_from_the_top_down_to_the_partition()
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}
     assert deletes(statefulset.plan(shards(), old)) == ["s-2"]
     assert deletes(statefulset.plan(shards(), [*old[:2], shard(2, "Pending")])) == []
-    made = shards(updateStrategy=strategy)
-    assert deletes(statefulset.plan(made, [*old[:2], shard(2)])) == []
+    stateful_set = shards(updateStrategy=strategy)
+    assert deletes(statefulset.plan(stateful_set, [*old[:2], shard(2)])) == []
 
 
 def test_failed_pod_of_a_statefulset_is_replaced() -> None:

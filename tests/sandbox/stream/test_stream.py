@@ -42,8 +42,8 @@ def test_the_same_seed_gives_the_same_day() -> None:
 
 def test_a_little_more_is_asked_for_than_there_is() -> None:
     day = first(6000)
-    asked = sum(item.pods * item.gpus * item.duration_s for item in day) / day[-1].at_s
-    assert 0.9 * CLUSTER.gpus < asked < 1.4 * CLUSTER.gpus
+    gpus_in_use = sum(item.pods * item.gpus * item.duration_s for item in day) / day[-1].at_s
+    assert 0.9 * CLUSTER.gpus < gpus_in_use < 1.4 * CLUSTER.gpus
 
 
 def test_most_jobs_want_one_gpu_and_some_are_gangs() -> None:

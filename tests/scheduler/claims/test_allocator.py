@@ -38,18 +38,18 @@ def _on_root(name: str, root: int) -> Device:
 
 def test_devices_of_a_matching_claim_share_the_attribute() -> None:
     roots = Cluster([pool(_on_root("a", 0), _on_root("b", 1), _on_root("c", 1))])
-    asked = claim(request(count=2), constraints=(same("resource.kubernetes.io/pcieRoot"),))
-    assert roots.names(asked) == ["b", "c"]
+    pair_claim = claim(request(count=2), constraints=(same("resource.kubernetes.io/pcieRoot"),))
+    assert roots.names(pair_claim) == ["b", "c"]
     assert roots.names(claim(request(count=2))) == ["a", "b"]
-    three = claim(request(count=3), constraints=asked.constraints)
+    three = claim(request(count=3), constraints=pair_claim.constraints)
     assert roots.ask(three) == NOT_ENOUGH
 
 
 def test_a_constraint_concerns_the_requests_it_names() -> None:
     roots = Cluster([pool(_on_root("a", 0), _on_root("b", 1), _on_root("c", 0))])
     pair = same("resource.kubernetes.io/pcieRoot", "x", "z")
-    asked = claim(request("x"), request("y"), request("z"), constraints=(pair,))
-    assert roots.names(asked) == ["a", "b", "c"]
+    three_devices = claim(request("x"), request("y"), request("z"), constraints=(pair,))
+    assert roots.names(three_devices) == ["a", "b", "c"]
 
 
 def test_devices_of_a_distinct_claim_differ_in_the_attribute_also_within_one_request() -> None:
@@ -120,10 +120,10 @@ def test_a_constraint_may_name_one_alternative() -> None:
 
 def test_mode_all_wants_every_device_free() -> None:
     three = Cluster([pool(device("a"), device("b"), device("c"))])
-    asked = claim(request(mode=ALL))
-    assert three.names(asked) == ["a", "b", "c"]
+    all_devices = claim(request(mode=ALL))
+    assert three.names(all_devices) == ["a", "b", "c"]
     three.give(claim(request()))
-    assert three.names(asked) is None
+    assert three.names(all_devices) is None
 
 
 def test_mode_all_waits_for_a_pool_of_which_slices_are_missing() -> None:
@@ -138,9 +138,9 @@ def test_mode_all_without_any_device_is_refused() -> None:
 
 
 def test_admin_access_uses_devices_in_use_and_holds_none() -> None:
-    one = Cluster([pool(device("a"))])
-    one.give(claim(request()))
-    [watching] = one.give(claim(request(is_admin=True), name="monitor"))
+    cluster = Cluster([pool(device("a"))])
+    cluster.give(claim(request()))
+    [watching] = cluster.give(claim(request(is_admin=True), name="monitor"))
     assert [(item.device, item.is_admin) for item in watching.devices] == [("a", True)]
     empty = Cluster([pool(device("a"))])
     empty.give(claim(request(is_admin=True)))
@@ -269,7 +269,7 @@ def test_settings_of_class_and_claim_go_into_the_allocation() -> None:
     sharing = DeviceClass(name="gpu", settings=({"driver": "gpu.test", "parameters": {"mps": 1}},))
     two = Cluster([pool(device("a"), device("b"))], classes=[sharing])
     time_slicing = {"driver": "gpu.test", "parameters": {"interval": "Long"}}
-    asked = claim(
+    wide_claim = claim(
         request("x"),
         request("y"),
         configs=(
@@ -277,7 +277,7 @@ def test_settings_of_class_and_claim_go_into_the_allocation() -> None:
             DeviceConfig(settings={"driver": "gpu.test", "parameters": {}}),
         ),
     )
-    [allocation] = two.give(asked)
+    [allocation] = two.give(wide_claim)
     assert allocation.configs == (
         DeviceConfig(settings=sharing.settings[0], requests=("x", "y"), source=ConfigSource.CLASS),
         DeviceConfig(settings=time_slicing, requests=("y", "x")),

@@ -29,13 +29,13 @@ QUESTIONS = 1500
 GIVES_UP = "because a claim constraint would not be satisfied"
 
 
-def _ours(asked: Json) -> list[Json] | None:
+def _ours(case: Json) -> list[Json] | None:
     inputs = device_inputs(
-        [convert(body, DeviceClass) for body in asked["classes"]],
-        [convert(body, ResourceSlice) for body in asked["slices"]],
-        [convert(body, ResourceClaim) for body in (*asked["held"], *asked["claims"])],
+        [convert(body, DeviceClass) for body in case["classes"]],
+        [convert(body, ResourceSlice) for body in case["slices"]],
+        [convert(body, ResourceClaim) for body in (*case["held"], *case["claims"])],
     )
-    names = {body["metadata"]["name"] for body in asked["claims"]}
+    names = {body["metadata"]["name"] for body in case["claims"]}
     allocator = Allocator(inputs, [NodeInput(name=NODE, labels=NODE_LABELS)])
     claims = [claim for claim in inputs.claims if claim.name in names]
     allocations = allocator.allocate(claims, 0, ClaimLedger(inputs.claims, Journal()))
@@ -63,14 +63,14 @@ def test_both_allocators_answer_alike() -> None:
     try:
         with kubernetes_allocator() as ask:
             for seed in range(QUESTIONS):
-                asked = question(Random(seed))
-                answer, ours = ask(asked), _ours(asked)
+                case = question(Random(seed))
+                answer, ours = ask(case), _ours(case)
                 theirs = answer["allocations"]
                 if GIVES_UP in answer.get("error", ""):
                     continue
                 assert (ours is None) == (theirs is None), (seed, answer)
                 served += ours is not None
-                pools = {part["spec"]["pool"]["name"] for part in asked["slices"]}
+                pools = {part["spec"]["pool"]["name"] for part in case["slices"]}
                 if ours is not None and len(pools) == 1:
                     compared += 1
                     assert _comparable(ours) == _comparable(theirs), seed

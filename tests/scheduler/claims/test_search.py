@@ -51,8 +51,10 @@ def test_the_search_finds_an_assignment_whenever_one_exists(
     )
     ledger = ClaimLedger((), Journal())
     ledger.taken.update(dict.fromkeys((("d", "p", name) for name in taken), ("ns", "other")))
-    asked = claim(*(DeviceRequest(name=str(n), device_class=f"k{n}") for n in range(len(kinds))))
-    allocations = Allocator(inputs, [NodeInput(name="n")]).allocate([asked], 0, ledger)
+    wide_claim = claim(
+        *(DeviceRequest(name=str(n), device_class=f"k{n}") for n in range(len(kinds)))
+    )
+    allocations = Allocator(inputs, [NodeInput(name="n")]).allocate([wide_claim], 0, ledger)
     assert isinstance(allocations, Refusal) != _exists([names - taken for names in kinds])
     if not isinstance(allocations, Refusal):
         chosen = [item.device for item in allocations[0].devices]
@@ -73,8 +75,8 @@ def test_claims_of_one_pod_make_room_for_each_other() -> None:
     )
     assert roots.names(claim(request(), name="single"), pair) == ["a", "b", "c"]
     assert roots.names(pair, claim(request(), name="single")) == ["b", "c", "a"]
-    one = Cluster([pool(_on_root("x", 1), _on_root("a", 0), _on_root("b", 1))])
-    assert one.names(claim(request(), name="single"), pair) == ["a", "x", "b"]
+    cluster = Cluster([pool(_on_root("x", 1), _on_root("a", 0), _on_root("b", 1))])
+    assert cluster.names(claim(request(), name="single"), pair) == ["a", "x", "b"]
 
 
 def test_a_search_that_takes_too_long_is_refused_with_the_reason() -> None:

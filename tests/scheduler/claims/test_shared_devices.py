@@ -65,8 +65,8 @@ def test_what_a_refused_device_would_draw_stays_free() -> None:
             replace(item, attributes={"k": item.name == "part3"}) for item in card.slices[0].devices
         ),
     )
-    asked = claim(request("x"), request("y"), constraints=(distinct("gpu.test/k"),))
-    assert Cluster([colored, card.slices[1]]).names(asked) == ["part0", "part3"]
+    pair_claim = claim(request("x"), request("y"), constraints=(distinct("gpu.test/k"),))
+    assert Cluster([colored, card.slices[1]]).names(pair_claim) == ["part0", "part3"]
 
 
 def test_a_pool_whose_devices_draw_from_unknown_counters_is_invalid() -> None:
@@ -143,8 +143,8 @@ def test_a_capacity_that_is_requested_must_be_there_also_on_a_device_for_one() -
             )
         ]
     )
-    asked = claim(request(capacity=(("m", Fraction(2)),)))
-    [allocation] = cards.give(asked)
+    memory_claim = claim(request(capacity=(("m", Fraction(2)),)))
+    [allocation] = cards.give(memory_claim)
     assert [(item.device, item.share, item.consumed) for item in allocation.devices] == [
         ("big", "", ())
     ]

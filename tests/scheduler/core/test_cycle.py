@@ -29,7 +29,7 @@ def test_callers_see_the_open_session_then_each_action_with_what_it_decided() ->
         CONFIG,
         after_open=after_open,
         before_action=before_action,
-        after_action=lambda decisions: seen.append([one.task.name for one in decisions]),
+        after_action=lambda decisions: seen.append([decision.task.name for decision in decisions]),
     )
     assert seen == [2, ALLOCATE, ["p-0", "p-1"], RECLAIM, []]
     assert len(session.decisions) == 2

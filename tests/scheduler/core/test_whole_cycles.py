@@ -88,7 +88,7 @@ def a_group(rng: random.Random, name: str, nodes: int) -> PodGroupInput:
     count, priority = rng.choice([1, 1, 1, 2, 3, 5]), rng.choice([50, 50, 75, 100])
     has_halves = count > 1 and rng.random() < 0.3
     is_placed = rng.random() < 0.35
-    asked = rng.choice([request(0), request(1)]) if is_placed else a_request(rng)
+    requests = rng.choice([request(0), request(1)]) if is_placed else a_request(rng)
     constraints, labels = some_constraints(rng), {"app": rng.choice(APPS)}
     namespace = rng.choice(["x", "y"])
     tasks = tuple(
@@ -100,7 +100,7 @@ def a_group(rng: random.Random, name: str, nodes: int) -> PodGroupInput:
             if is_placed
             else TaskStatus.PENDING,
             node=f"n{rng.randrange(nodes):02}" if is_placed else "",
-            request=asked,
+            request=requests,
             constraints=constraints,
             labels=labels,
             **({"subgroup": "left" if index % 2 else "right"} if has_halves else {}),
@@ -202,15 +202,20 @@ def test_a_cycle_keeps_its_promises_and_arrays_decide_as_single_questions_do(see
     gangs_are_whole(result, groups)
     nothing_is_given_twice(result)
     limits_hold(cluster_input, result)
-    for one in result.decisions:
-        assert groups[one.pod_group].queue in LEAVES
-        if isinstance(one, Evict) and one.reason.action is not ActionName.STALE_GANG_EVICTION:
-            assert groups[one.pod_group].preemptible, f"{one} is not preemptible"
+    for decision in result.decisions:
+        assert groups[decision.pod_group].queue in LEAVES
+        if (
+            isinstance(decision, Evict)
+            and decision.reason.action is not ActionName.STALE_GANG_EVICTION
+        ):
+            assert groups[decision.pod_group].preemptible, f"{decision} is not preemptible"
 
 
 def gangs_are_whole(result: Session, groups: dict[str, PodGroupInput]) -> None:
     """A group of which nothing runs gets its minimum bound, or nothing."""
-    bound = Counter(one.pod_group for one in result.decisions if isinstance(one, Bind))
+    bound = Counter(
+        decision.pod_group for decision in result.decisions if isinstance(decision, Bind)
+    )
     for name, count in bound.items():
         root = groups[name].root
         is_new = all(task.status == TaskStatus.PENDING for task in groups[name].tasks)
@@ -221,7 +226,7 @@ def gangs_are_whole(result: Session, groups: dict[str, PodGroupInput]) -> None:
 def nothing_is_given_twice(result: Session) -> None:
     """Where something is bound nothing is overdrawn."""
     nodes = result.state.nodes
-    for name in {one.node for one in result.decisions if isinstance(one, Bind)}:
+    for name in {decision.node for decision in result.decisions if isinstance(decision, Bind)}:
         idle = nodes.idle[:, nodes.index_of[name]]
         assert idle.min() >= -1e-6, f"{name}: {idle.tolist()}"
 
@@ -241,9 +246,9 @@ def test_the_clusters_bring_about_what_they_are_meant_to() -> None:
     """The promises above are about something: every kind of decision occurs, by every action that makes room."""
     seen: Counter[str] = Counter()
     for seed in range(SEEDS):
-        for one in run(a_cluster(random.Random(seed)), small=12).decisions:
-            seen[type(one).__name__] += 1
-            if isinstance(one, Evict):
-                seen[one.reason.action] += 1
+        for decision in run(a_cluster(random.Random(seed)), small=12).decisions:
+            seen[type(decision).__name__] += 1
+            if isinstance(decision, Evict):
+                seen[decision.reason.action] += 1
     assert all(seen[kind] >= 10 for kind in ("Bind", "Evict", "Nominate"))
     assert all(seen[action] for action in (ActionName.RECLAIM, ActionName.PREEMPT))

@@ -51,9 +51,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _progress(text: str, campaign: Campaign) -> None:
-    found = sum(campaign.counts.values())
+    findings = sum(campaign.counts.values())
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{text}, {campaign.played} cycles, {found} findings ")
+        sys.stderr.write(f"\r{text}, {campaign.played} cycles, {findings} findings ")
         sys.stderr.flush()
 
 

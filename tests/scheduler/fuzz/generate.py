@@ -203,14 +203,14 @@ def _job(rng: random.Random, name: str, leaves: list[str]) -> Document:
     priority = rng.choice([50, 50, 50, 60, 75, 100, 125])
     count = rng.choice([1, 1, 1, 2, 2, 3, 4, 6])
     chances = [chance for chance, _ in REQUESTS]
-    asked = rng.choices([request for _, request in REQUESTS], chances)[0]
+    amounts = rng.choices([request for _, request in REQUESTS], chances)[0]
     job: Document = {
         "name": name,
         "queue": rng.choice(leaves),
         "priority": priority,
         "preemptible": rng.random() < 0.9 if priority < 100 else rng.random() < 0.1,
         "created_offset_seconds": -500 + index,
-        "request": {"cpu_millis": rng.choice([100, 500, 2_000]), "memory_bytes": GB, **asked},
+        "request": {"cpu_millis": rng.choice([100, 500, 2_000]), "memory_bytes": GB, **amounts},
         "pod_group": _tree(rng, count),
         "tasks": [{"id": f"{name}-{number}", "state": "pending"} for number in range(count)],
     }

@@ -96,11 +96,11 @@ def non_preemptible_work_stays_within_quota(played: Played) -> Iterator[Finding]
     for name in sorted({name for pod in new for name in books.paths[pod.queue]}):
         quota = bounds(books.queues[name], "quota")
         # Only the resources that the new work asks for are checked.
-        asked = [
+        uses = [
             any(books.amounts(pod, pod.node)[kind] for pod in new if name in books.paths[pod.queue])
             for kind in range(3)
         ]
-        held = tuple(h if used else 0 for h, used in zip(books.held[name], asked, strict=True))
+        held = tuple(h if used else 0 for h, used in zip(books.held[name], uses, strict=True))
         if exceeds(held, quota):
             yield Finding(
                 "quota passed by non-preemptible work", f"{name} holds {held}, quota {quota}"

@@ -134,15 +134,15 @@ def test_an_elastic_pod_may_be_evicted_alone() -> None:
 def test_half_a_gang_that_starts_is_noticed() -> None:
     played = played_without(["stale_gang_eviction"], job("g", "a", [], pending=2))
     set_status(played, "g-0", TaskStatus.BINDING)
-    found = rules_broken(gangs.gangs_start_whole, played)
-    assert found == ["gang started in part", "gang bound in part"]
+    broken = rules_broken(gangs.gangs_start_whole, played)
+    assert broken == ["gang started in part", "gang bound in part"]
 
 
 def test_evicted_non_preemptible_work_is_noticed() -> None:
     played = played_without(["allocate"], job("g", "a", ["n0"], preemptible=False))
     plant_eviction(played, "g-0", ActionName.PREEMPT)
-    found = rules_broken(gangs.only_preemptible_work_is_evicted, played)
-    assert found == ["non-preemptible evicted"]
+    broken = rules_broken(gangs.only_preemptible_work_is_evicted, played)
+    assert broken == ["non-preemptible evicted"]
 
 
 def test_an_eviction_for_nobody_is_noticed() -> None:
@@ -156,8 +156,8 @@ def test_a_queue_within_its_quota_that_loses_is_noticed() -> None:
     jobs = (job("g", "a", ["n0"]), job("ask", "b", [], pending=1))
     played = played_without(["stale_gang_eviction"], *jobs, quotas=(1, 1))
     plant_eviction(played, "g-0", ActionName.RECLAIM)
-    found = rules_broken(queues.reclaim_takes_only_what_is_above, played)
-    assert found == ["queue within its share loses"]
+    broken = rules_broken(queues.reclaim_takes_only_what_is_above, played)
+    assert broken == ["queue within its share loses"]
 
 
 def test_three_pods_on_two_devices_are_noticed() -> None:
@@ -174,8 +174,8 @@ def test_parts_above_one_device_are_noticed() -> None:
     for each in jobs:
         each["tasks"][0]["gpu_groups"] = ["d0"]
     played = played_without(["stale_gang_eviction"], *jobs)
-    found = [finding.text for finding in room.no_promise_overdraws_a_node(played)]
-    assert found == ["device d0 of n0 is held 1.2 times"]
+    findings = [finding.text for finding in room.no_promise_overdraws_a_node(played)]
+    assert findings == ["device d0 of n0 is held 1.2 times"]
 
 
 def test_a_newly_shared_device_without_a_slot_for_its_reservation_pod_is_noticed() -> None:
@@ -186,8 +186,8 @@ def test_a_newly_shared_device_without_a_slot_for_its_reservation_pod_is_noticed
     allocatable = dict(played.cluster.nodes[0].allocatable) | {"pods": 1.0}
     tight = replace(played.cluster.nodes[0], allocatable=allocatable)
     changed = replace(played, cluster=replace(played.cluster, nodes=(tight,)))
-    found = [finding.text for finding in room.no_promise_overdraws_a_node(changed)]
-    assert found == ["n0 has 1 pods, 2 are held"]
+    findings = [finding.text for finding in room.no_promise_overdraws_a_node(changed)]
+    assert findings == ["n0 has 1 pods, 2 are held"]
 
 
 def test_a_limit_that_is_passed_is_noticed() -> None:
@@ -204,8 +204,8 @@ def test_non_preemptible_work_above_its_quota_is_noticed() -> None:
     non_preemptible = job("g", "a", [], pending=1, preemptible=False)
     played = played_without(["stale_gang_eviction"], non_preemptible)
     set_status(played, "g-0", TaskStatus.BINDING)
-    found = rules_broken(queues.non_preemptible_work_stays_within_quota, played)
-    assert found == ["quota passed by non-preemptible work"]
+    broken = rules_broken(queues.non_preemptible_work_stays_within_quota, played)
+    assert broken == ["quota passed by non-preemptible work"]
 
 
 def test_a_pod_evicted_twice_for_one_evictor_is_noticed() -> None:
@@ -236,8 +236,8 @@ def test_decisions_that_depend_on_the_order_of_the_input_are_noticed() -> None:
     played = played_without(["allocate"], job("g", "a", [], pending=1))
     assert rules_broken(sameness.order_of_input_does_not_matter, played) == []
     played.session.decisions.clear()
-    found = rules_broken(sameness.order_of_input_does_not_matter, played)
-    assert found == ["order of the input matters"]
+    broken = rules_broken(sameness.order_of_input_does_not_matter, played)
+    assert broken == ["order of the input matters"]
 
 
 def test_work_that_the_oracle_can_serve_and_the_core_may_not_is_noticed() -> None:

@@ -60,7 +60,7 @@ def _read(
     }
     volume_list = volume_inputs(
         [convert(claim, PersistentVolumeClaim)],
-        {one.metadata.name: one for one in volumes},
+        {volume.metadata.name: volume for volume in volumes},
         {"sc": convert(kind, StorageClass)},
         drivers or {},
         (),
@@ -100,24 +100,24 @@ def test_a_bound_claim_asks_only_for_its_volume():
 
 def test_static_volumes_count_beside_what_a_provisioner_can_make():
     allowed = [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]
-    made = {"provisioner": "shelves.test", "allowedTopologies": allowed}
-    claim = _read(made, _volume("v", "b"), _volume("small", "c", "1Gi"))
+    storage_class = {"provisioner": "shelves.test", "allowedTopologies": allowed}
+    claim = _read(storage_class, _volume("v", "b"), _volume("small", "c", "1Gi"))
     assert claim.allowed_terms == (_in_zones("b"), _in_zones("a"))
-    assert _read(made, _volume("anywhere")).allowed_terms is None
+    assert _read(storage_class, _volume("anywhere")).allowed_terms is None
 
 
 def test_a_driver_without_room_leaves_the_places_of_static_volumes():
     driver = convert({"spec": {"storageCapacity": True}}, CSIDriver)
-    made, drivers = {"provisioner": "shelves.test"}, {"shelves.test": driver}
-    assert _read(made, drivers=drivers).roomy_terms == ()
-    assert _read(made, _volume("v", "b"), drivers=drivers).roomy_terms == (_in_zones("b"),)
-    assert _read(made, _volume("anywhere"), drivers=drivers).roomy_terms is None
+    storage_class, drivers = {"provisioner": "shelves.test"}, {"shelves.test": driver}
+    assert _read(storage_class, drivers=drivers).roomy_terms == ()
+    assert _read(storage_class, _volume("v", "b"), drivers=drivers).roomy_terms == (_in_zones("b"),)
+    assert _read(storage_class, _volume("anywhere"), drivers=drivers).roomy_terms is None
 
 
 def test_a_volume_that_is_being_made_for_a_node_keeps_the_claim_there():
-    made = {"provisioner": "shelves.test"}
+    storage_class = {"provisioner": "shelves.test"}
     only = Expression(key="metadata.name", operator=Operator.IN, values=("n2",))
-    assert _read(made, chosen="n2").allowed_terms == (NodeTerm(fields=(only,)),)
+    assert _read(storage_class, chosen="n2").allowed_terms == (NodeTerm(fields=(only,)),)
 
 
 def test_a_choice_of_a_node_that_is_gone_does_not_count():

@@ -229,9 +229,9 @@ def test_running_group_loses_its_old_conditions(harness: Harness) -> None:
 
 def test_group_with_running_pods_gets_no_condition(harness: Harness) -> None:
     harness.cluster(gpus=1).seed(PODGROUPS, group("pg", minMember=1))
-    one = {"nvidia.com/gpu": "1"}
-    harness.seed(PODS, pod("a", group="pg", node="n0", phase="Running", requests=one))
-    harness.seed(PODS, pod("b", group="pg", requests=one))
+    requests = {"nvidia.com/gpu": "1"}
+    harness.seed(PODS, pod("a", group="pg", node="n0", phase="Running", requests=requests))
+    harness.seed(PODS, pod("b", group="pg", requests=requests))
     harness.cycle()
     assert harness.group_conditions("pg") == []
     assert harness.condition("b")["reason"] == "Unschedulable"

@@ -90,10 +90,10 @@ def test_second_worker_waits_until_the_first_lets_go(lock: Callable[..., ShardLo
 def test_fence_grows_with_the_holder_not_with_the_cycle(lock: Callable[..., ShardLock]) -> None:
     first, second = lock(), lock()
     fences = []
-    for one in (first, first, second, first):
-        assert one.acquire()
-        fences.append(one.fence)
-        one.release()
+    for holder in (first, first, second, first):
+        assert holder.acquire()
+        fences.append(holder.fence)
+        holder.release()
     assert fences == [101, 101, 102, 103]
 
 

@@ -20,11 +20,11 @@ def searches(pacer: Pacer) -> bool:
     return set(SEARCHING) <= set(pacer.begin(DEFAULT_ACTIONS))
 
 
-def search(pacer: Pacer, clock: Clock, seconds: float, *, found: int = 0) -> None:
+def search(pacer: Pacer, clock: Clock, seconds: float, *, solved: int = 0) -> None:
     assert pacer.may_start(ActionName.ALLOCATE)
     assert pacer.may_start(RECLAIM)
     clock.now += seconds
-    pacer.end([ActionReport(RECLAIM, seconds=seconds, succeeded=found)])
+    pacer.end([ActionReport(RECLAIM, seconds=seconds, succeeded=solved)])
 
 
 def made() -> tuple[Pacer, Clock]:

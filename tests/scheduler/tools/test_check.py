@@ -158,7 +158,7 @@ def test_settled_cluster_has_a_reason_for_every_pending_pod() -> None:
 
 
 def claim(name: str, *devices: str, **extra: Any) -> ResourceClaim:
-    results = [{"driver": "d", "pool": "n0", "device": one, **extra} for one in devices]
+    results = [{"driver": "d", "pool": "n0", "device": device, **extra} for device in devices]
     body = {
         "metadata": {"name": name, "namespace": "ns"},
         "status": {"allocation": {"devices": {"results": results}}},

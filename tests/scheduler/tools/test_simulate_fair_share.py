@@ -12,7 +12,7 @@ def queue(uid: str, **gpu: float) -> dict:
 
 
 def test_surplus_follows_weights() -> None:
-    got = simulate_fair_share(
+    shares = simulate_fair_share(
         {
             "totalResource": {"GPU": 100, "CPU": 16000, "Memory": 100000},
             "queues": [
@@ -21,7 +21,7 @@ def test_surplus_follows_weights() -> None:
             ],
         }
     )
-    assert got == {
+    assert shares == {
         "a": {"gpu": 70.0, "cpu": 16000.0, "memory": 100000.0},
         "b": {"gpu": 30.0, "cpu": 16000.0, "memory": 100000.0},
     }
@@ -32,10 +32,10 @@ def test_children_divide_what_their_parent_got_and_age_settles_a_remainder() -> 
     old = queue("z-old", overQuotaWeight=1) | {"creationTimestamp": "2026-01-01T00:00:00Z"}
     for child in (young, old):
         child["parentQueue"] = "top"
-    got = simulate_fair_share(
+    shares = simulate_fair_share(
         {"totalResource": {"GPU": 9}, "queues": [queue("top", deserved=5), young, old]}
     )
-    assert {name: share["gpu"] for name, share in got.items()} == {
+    assert {name: share["gpu"] for name, share in shares.items()} == {
         "top": 9.0,
         "young": 4.0,
         "z-old": 5.0,
@@ -47,8 +47,8 @@ def test_past_usage_counts_with_k() -> None:
         queue("a", request=16, absoluteUsage=0.6),
         queue("b", request=16, absoluteUsage=0),
     ]
-    got = simulate_fair_share({"totalResource": {"GPU": 16}, "queues": queues, "kValue": 1})
-    assert (got["a"]["gpu"], got["b"]["gpu"]) == (5.0, 11.0)
+    shares = simulate_fair_share({"totalResource": {"GPU": 16}, "queues": queues, "kValue": 1})
+    assert (shares["a"]["gpu"], shares["b"]["gpu"]) == (5.0, 11.0)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_past_usage_counts_with_k() -> None:
         ({"queues": [queue("a") | {"creationTimestamp": "noon"}]}, "RFC 3339"),
     ],
 )
-def test_bad_input_is_refused_by_name(given, message) -> None:
+def test_bad_input_is_refused_by_name(document, message) -> None:
     with pytest.raises(SimulationInputError, match=message):
-        simulate_fair_share(given)
+        simulate_fair_share(document)
 
 
 def test_no_queues_share_nothing() -> None:

@@ -75,12 +75,12 @@ def shares_of(bodies: dict[str, dict[str, Any]]) -> dict[str, tuple[float, ...]]
         )
         for name in bodies
     )
-    given = ClusterInput(
+    cluster = ClusterInput(
         nodes=(NodeInput(name="n", allocatable=ROOM),),
         queues=QueueBuilder(origin=0.0).queues(queues, {}),
         pod_groups=waiting,
     )
-    session = open_session(given, CONFIG)
+    session = open_session(cluster, CONFIG)
     ledger = session.policy.ledger
     return dict(zip(ledger.names, map(tuple, ledger.fair_shares), strict=True))
 

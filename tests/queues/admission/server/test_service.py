@@ -189,12 +189,12 @@ def test_each_webhook_has_kais_name_path_and_rule(
     configuration: str, hook: str, path: str, group: str, version: str, kind: str, operations: list[str], scope: str
 ) -> None:  # fmt: skip
     hooks = registered(namespace="kai")[configuration]["webhooks"]
-    (found,) = [one for one in hooks if one["name"] == hook]
-    assert found["clientConfig"]["url"] == f"https://127.0.0.1:9{path}"
+    (webhook,) = [hook_body for hook_body in hooks if hook_body["name"] == hook]
+    assert webhook["clientConfig"]["url"] == f"https://127.0.0.1:9{path}"
     rule = {"apiGroups": [group], "apiVersions": [version], "resources": [kind], "operations": operations, "scope": scope}  # fmt: skip
-    assert found["rules"] == [rule]
-    assert (found["sideEffects"], found["admissionReviewVersions"]) == ("None", ["v1"])
-    assert (found["failurePolicy"], found["timeoutSeconds"]) == ("Fail", 5)
+    assert webhook["rules"] == [rule]
+    assert (webhook["sideEffects"], webhook["admissionReviewVersions"]) == ("None", ["v1"])
+    assert (webhook["failurePolicy"], webhook["timeoutSeconds"]) == ("Fail", 5)
 
 
 def test_while_we_restart_what_needs_us_waits() -> None:

@@ -110,7 +110,11 @@ class World:
             self.grouper.queue.done(key)
 
     def verbs(self, verb: str) -> list[str]:
-        return [f"{plural}/{name}" for said, plural, name in self.gateway.calls if said == verb]
+        return [
+            f"{plural}/{name}"
+            for call_verb, plural, name in self.gateway.calls
+            if call_verb == verb
+        ]
 
 
 def pod(name: str, owner: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:

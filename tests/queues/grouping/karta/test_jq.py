@@ -237,7 +237,7 @@ def test_threads_share_one_process(evaluator: Evaluator) -> None:
     for thread in threads:
         thread.join()
     assert len(evaluator_under_test) == 400
-    assert all(got == asked_for for got, asked_for in evaluator_under_test)
+    assert all(answer == asked_for for answer, asked_for in evaluator_under_test)
 
 
 def test_an_answer_too_large_to_hold_is_an_error() -> None:

@@ -119,8 +119,8 @@ def test_two_objects_of_one_name_or_uid_are_refused(tmp_path: Path) -> None:
     file.write_text(f"{POD}\n---\n{POD}")
     first = f"{file}, document 1"
     assert refusal(file) == f"{file}, document 2: Pod default/a is given twice, first in {first}"
-    one = "{apiVersion: v1, kind: Pod, metadata: {name: %s, uid: u}}"
-    file.write_text(f"{one % 'a'}\n---\n{one % 'b'}")
+    document = "{apiVersion: v1, kind: Pod, metadata: {name: %s, uid: u}}"
+    file.write_text(f"{document % 'a'}\n---\n{document % 'b'}")
     assert refusal(file) == (
         f"{file}, document 2: Pod default/b has the uid 'u' of Pod default/a in {first}"
     )

@@ -105,7 +105,7 @@ def test_queues_take_turns_by_dominant_share() -> None:
     for number in range(4):
         built.pending(f"b{number}", queue="b")
     result = built.cycle(ALLOCATE)
-    assert [one.task.name for one in result.decisions] == [
+    assert [decision.task.name for decision in result.decisions] == [
         "a0-0",
         "b0-0",
         "a1-0",
@@ -153,8 +153,8 @@ def test_an_unset_cpu_limit_is_nothing_at_all() -> None:
 
 def test_a_task_waits_for_room_being_freed() -> None:
     built = cluster().node("n", gpus=1).running("old", ["n"]).pending("new")
-    given = built.build()
-    leaving = _with_status(given.pod_groups[0], TaskStatus.RELEASING)
+    cluster_input = built.build()
+    leaving = _with_status(cluster_input.pod_groups[0], TaskStatus.RELEASING)
     built._groups[0] = leaving
     result = built.cycle(ALLOCATE)
     [decision] = result.decisions
@@ -167,7 +167,7 @@ def test_a_gang_completed_only_by_waiting_waits_as_a_whole() -> None:
     built = cluster().node("n", gpus=2).running("old", ["n"]).pending("gang", 2)
     built._groups[0] = _with_status(built._groups[0], TaskStatus.RELEASING)
     result = built.cycle(ALLOCATE)
-    assert [type(one) for one in result.decisions] == [Nominate, Nominate]
+    assert [type(decision) for decision in result.decisions] == [Nominate, Nominate]
     assert result.state.pod_groups.last_start == [None, None]
 
 
@@ -175,7 +175,7 @@ def test_an_elastic_task_may_wait_while_the_gang_is_bound() -> None:
     built = cluster().node("n", gpus=2).running("old", ["n"]).pending("gang", 2, minimum=1)
     built._groups[0] = _with_status(built._groups[0], TaskStatus.RELEASING)
     result = built.cycle(ALLOCATE)
-    assert [type(one) for one in result.decisions] == [Bind, Nominate]
+    assert [type(decision) for decision in result.decisions] == [Bind, Nominate]
     assert result.state.pod_groups.last_start[1] == 0.0
 
 
@@ -200,7 +200,7 @@ def test_queue_depth_keeps_the_best_pod_groups() -> None:
     built.pending("middle", priority=50)
     config = SchedulerConfig(actions=(ALLOCATE,), queue_depth={ALLOCATE: 2})
     result = built.cycle(config=config)
-    assert [one.task.name for one in result.decisions] == ["high-0", "middle-0"]
+    assert [decision.task.name for decision in result.decisions] == ["high-0", "middle-0"]
 
 
 def test_a_missing_queue_is_reported_and_other_queues_are_scheduled() -> None:
@@ -223,7 +223,12 @@ def test_optional_subgroups_grow_one_by_one() -> None:
     )
     built = cluster().node("n", gpus=5).group(_tree_group("g", root, ("a", "b", "c"), each=2))
     result = built.cycle(ALLOCATE)
-    assert [one.task.name for one in result.decisions] == ["g-a-0", "g-a-1", "g-b-0", "g-b-1"]
+    assert [decision.task.name for decision in result.decisions] == [
+        "g-a-0",
+        "g-a-1",
+        "g-b-0",
+        "g-b-1",
+    ]
 
 
 def test_a_subgroup_with_too_few_tasks_is_not_chosen_for_the_gang() -> None:
@@ -282,12 +287,12 @@ def _tree_group(name, root, sets, each):  # type: ignore[no-untyped-def]
 
     tasks = tuple(
         TaskInput(
-            name=f"{name}-{one}-{number}",
-            uid=f"{name}-{one}-{number}",
-            subgroup=one,
+            name=f"{name}-{pod_set}-{number}",
+            uid=f"{name}-{pod_set}-{number}",
+            subgroup=pod_set,
             request=request(1),
         )
-        for one in sets
+        for pod_set in sets
         for number in range(each)
     )
     return PodGroupInput(name=name, uid=name, queue="default", root=root, tasks=tasks)

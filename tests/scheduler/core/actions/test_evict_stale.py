@@ -40,7 +40,7 @@ def run(pod_group: PodGroupInput, grace_s: float = 60.0):
 
 
 def evicted(result) -> list[str]:
-    return [one.task.name for one in result.decisions if isinstance(one, Evict)]
+    return [decision.task.name for decision in result.decisions if isinstance(decision, Evict)]
 
 
 def test_the_first_cycle_notes_the_time_and_waits() -> None:
@@ -51,9 +51,9 @@ def test_the_first_cycle_notes_the_time_and_waits() -> None:
 
 def test_after_the_grace_everything_goes_with_its_reason_and_time() -> None:
     result = run(gang((RUNNING, "default"), (PENDING, "default"), stale_since=-60.0))
-    [one] = result.decisions
-    assert (one.reason.action, one.reason.gang_size) == (STALE, 1)
-    assert (one.reason.stale_subgroup, one.reason.stale_minimum) == ("", 2)
+    [decision] = result.decisions
+    assert (decision.reason.action, decision.reason.gang_size) == (STALE, 1)
+    assert (decision.reason.stale_subgroup, decision.reason.stale_minimum) == ("", 2)
     assert result.state.pod_groups.last_eviction == [0.0]
 
 

@@ -22,9 +22,9 @@ ALLOCATE = ActionName.ALLOCATE
 REASON = EvictReason(ActionName.RECLAIM)
 SPREAD = SchedulerConfig(
     plugins=tuple(
-        PluginConfig("gpuspread") if one.name == "gpupack" else one
-        for one in DEFAULT_PLUGINS
-        if one.name != "gpusharingorder"
+        PluginConfig("gpuspread") if plugin.name == "gpupack" else plugin
+        for plugin in DEFAULT_PLUGINS
+        if plugin.name != "gpusharingorder"
     )
 )
 
@@ -118,7 +118,7 @@ def test_gpu_memory_larger_than_the_device_fits_nowhere() -> None:
     built = cluster().node("n", gpus=4, gpu_memory_mib=1000)
     result = built.pending("p", request=request(0, gpu_memory_mib=1200)).cycle(ALLOCATE)
     assert result.decisions == []
-    kinds = [one.kind.value for one in result.fit.tasks[0].reasons()]
+    kinds = [reason.kind.value for reason in result.fit.tasks[0].reasons()]
     assert kinds == ["insufficient-gpu-memory"]
 
 

@@ -25,9 +25,9 @@ REASON = EvictReason(ActionName.RECLAIM)
 SPREAD = SchedulerConfig(
     plugins=tuple(
         PluginConfig("nodeplacement", NodePlacementArguments(cpu="spread", gpu="spread"))
-        if one.name == "nodeplacement"
-        else one
-        for one in DEFAULT_PLUGINS
+        if plugin.name == "nodeplacement"
+        else plugin
+        for plugin in DEFAULT_PLUGINS
     )
 )
 
@@ -105,24 +105,24 @@ def test_candidates_equal_a_plain_loop(
     statement = Statement(session, ActionName.RECLAIM)
     for evict, number in steps:
         _step(session, placer, statement, evict, number)
-        for place, one in enumerate(kept_candidates):
+        for place, candidates in enumerate(kept_candidates):
             if (number + place) % 3:
                 continue
             task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
             scores = plain_scores(session, task, nodes.indices.tolist())
-            assert list(one.in_order()) == in_plain_order(scores)
-            best = one.best()
+            assert list(candidates.in_order()) == in_plain_order(scores)
+            best = candidates.best()
             assert best == (in_plain_order(scores) or [-1])[0]
             if best >= 0:
                 task_class = session.state.tasks.task_class[task]
                 needs = task_class.must_be_free
                 room = room_on(session.state.nodes, task_class, needs, best)
-                assert one.is_free(best) == (room == FREE)
+                assert candidates.is_free(best) == (room == FREE)
     statement.discard()
-    for place, one in enumerate(kept_candidates):
+    for place, candidates in enumerate(kept_candidates):
         task, nodes = (0, 1, 2)[place // len(sets)], sets[place % len(sets)]
         scores = plain_scores(session, task, nodes.indices.tolist())
-        assert list(one.in_order()) == in_plain_order(scores)
+        assert list(candidates.in_order()) == in_plain_order(scores)
 
 
 def _step(session: Session, placer: Placer, statement: Statement, evict: bool, number: int) -> None:
@@ -265,18 +265,18 @@ def test_arrays_and_single_questions_agree(
     for task in range(len(tasks) - len(asks), len(tasks)):
         task_class = tasks.task_class[task]
         rules = placer.rules(task_class, task)
-        found = []
+        best_nodes = []
         for small in (0, 99):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("scheduler.core.placement.candidates.SMALL", small)
                 kept_candidates = Candidates(session, task_class, rules, session.all_nodes, task)
             order = list(kept_candidates.in_order())
-            found.append(
+            best_nodes.append(
                 (
                     order,
                     [kept_candidates.is_free(node) for node in order],
                     kept_candidates._base.tolist(),
                 )
             )
-        assert found[0] == found[1]
+        assert best_nodes[0] == best_nodes[1]
     statement.discard()

@@ -63,7 +63,7 @@ def test_tasks_turned_away_by_the_same_state_share_one_count() -> None:
         built.pending(f"p{number}")
     fit = built.cycle(ActionName.ALLOCATE).fit
     counts = [fit.tasks[task].counts[0] for task in range(3, 7)]
-    assert all(one is counts[0] for one in counts)
+    assert all(count is counts[0] for count in counts)
     assert counts[0] == {NodeReason(NodeReasonKind.INSUFFICIENT, "gpu"): 3}
 
 

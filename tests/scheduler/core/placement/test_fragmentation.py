@@ -103,14 +103,14 @@ def test_a_pod_without_gpu_leaves_the_cpus_beside_idle_devices_alone() -> None:
 
 def test_kept_scores_equal_those_computed_anew_when_nodes_fill() -> None:
     session = open_session(snapshot_of(generate(12, seed=1)), strategy_config(FRAGMENTATION))
-    kept = score_of(session)
+    incremental = score_of(session)
     classes = {task_class.index: task_class for task_class in session.state.tasks.task_class}
     for task_class in classes.values():
-        kept.scores(0, task_class, session.all_nodes)
+        incremental.scores(0, task_class, session.all_nodes)
     allocate(session)
     anew = FragmentationScore(session.state, for_cpu_tasks=True, for_gpu_tasks=True)
     for task_class in classes.values():
-        before = kept.scores(0, task_class, session.all_nodes).tolist()
+        before = incremental.scores(0, task_class, session.all_nodes).tolist()
         assert before == anew.scores(0, task_class, session.all_nodes).tolist()
 
 

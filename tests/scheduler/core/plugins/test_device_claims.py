@@ -273,7 +273,7 @@ def test_what_init_containers_need_beyond_the_running_ones_is_asked_once() -> No
     task_class = session.state.tasks.task_class[0]
     missing = extended.missing_on(task_class, session.state.nodes.inputs[0])
     claim = extended.claim(task_class, missing)
-    assert [(one.name, one.count) for one in claim.requests] == [
+    assert [(device_request.name, device_request.count) for device_request in claim.requests] == [
         ("container-2-request-0", 1.0),
         ("container-0-request-0", 2.0),
     ]
@@ -295,11 +295,11 @@ def _nic_cluster(*claims: DeviceClaim, nics: int = 2) -> ClusterBuilder:
 
 
 def _nic_pod(built: ClusterBuilder, name: str, nics: float = 1) -> ClusterBuilder:
-    asked = (("example.com/nic", nics * 1000.0),)
+    extended = (("example.com/nic", nics * 1000.0),)
     return built.pending(
         name,
-        request=request(0, other=asked),
-        constraints=TaskConstraints(containers=(ContainerRequest(requests=asked),)),
+        request=request(0, other=extended),
+        constraints=TaskConstraints(containers=(ContainerRequest(requests=extended),)),
     )
 
 
@@ -323,9 +323,15 @@ def _made_claim(
 
 
 def _devices_by_pod(built: ClusterBuilder) -> dict[str, list[str]]:
-    binds = [one for one in built.cycle(ALLOCATE, config=CONFIG).decisions if isinstance(one, Bind)]
+    binds = [
+        decision
+        for decision in built.cycle(ALLOCATE, config=CONFIG).decisions
+        if isinstance(decision, Bind)
+    ]
     return {
-        bind.task.name: [device.device for one in bind.claim_allocations for device in one.devices]
+        bind.task.name: [
+            device.device for allocation in bind.claim_allocations for device in allocation.devices
+        ]
         for bind in binds
     }
 
@@ -356,12 +362,12 @@ def test_an_evicted_pod_gives_its_devices_back_by_whatever_they_are_known() -> N
     promised = _made_claim("r-0", "0").allocation
     assert promised is not None
     built = _nic_cluster(_made_claim("r-0", "0"))
-    asked = (("example.com/nic", 1000.0),)
+    extended = (("example.com/nic", 1000.0),)
     built.running(
         "r",
         ["a"],
-        request=request(0, other=asked),
-        constraints=TaskConstraints(containers=(ContainerRequest(requests=asked),)),
+        request=request(0, other=extended),
+        constraints=TaskConstraints(containers=(ContainerRequest(requests=extended),)),
         task={"claim_allocations": (promised,)},
     )
     session = built.session(config=CONFIG)
@@ -391,7 +397,7 @@ def test_a_sidecar_keeps_its_devices_from_the_init_containers_after_it() -> None
     )
     extended = ExtendedResources(session.state.cluster_input.devices)
     claim = extended.claim(session.state.tasks.task_class[0], frozenset({nic}))
-    assert [(one.name, one.count) for one in claim.requests] == [
+    assert [(device_request.name, device_request.count) for device_request in claim.requests] == [
         ("container-1-request-0", 1.0),
         ("container-3-request-0", 1.0),
         ("container-2-request-0", 1.0),

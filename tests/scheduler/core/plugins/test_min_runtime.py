@@ -61,7 +61,7 @@ def reclaiming(**running) -> ClusterBuilder:
 
 
 def evicted(result) -> list[str]:
-    return [one.task.name for one in result.decisions if isinstance(one, Evict)]
+    return [decision.task.name for decision in result.decisions if isinstance(decision, Evict)]
 
 
 @pytest.mark.parametrize(("seconds", "names"), [(101.0, []), (100.0, ["r-0", "r-1"])])

@@ -57,10 +57,10 @@ def built(racks: list[str], rows: list[str], running: list[Tenant]) -> ClusterBu
     for number, (rack, row) in enumerate(zip(racks, rows, strict=True)):
         labels = {key: home for key, home in ((RACK, rack), (ROW, row)) if home}
         cluster_built.node(f"n{number:02}", 8, labels=labels)
-    for number, one in enumerate(running):
-        shuns = TaskConstraints(pod_anti_affinity=(term(one.shuns),) if one.shuns else ())
-        task = {"labels": {"app": one.app}}
-        cluster_built.running(f"t{number}", [f"n{one.node:02}"], constraints=shuns, task=task)
+    for number, pod in enumerate(running):
+        shuns = TaskConstraints(pod_anti_affinity=(term(pod.shuns),) if pod.shuns else ())
+        task = {"labels": {"app": pod.app}}
+        cluster_built.running(f"t{number}", [f"n{pod.node:02}"], constraints=shuns, task=task)
     return cluster_built
 
 
@@ -68,22 +68,22 @@ def plainly(
     levels: list[list[str]], running: list[Tenant], app: str, wants: str, shuns: str
 ) -> list[bool]:
     """Ask each node about each pod; affinity is wanted at all levels, the rest at the first."""
-    matching = [one for one in running if one.app == wants]
-    is_first = app == wants and not any(homes[one.node] for homes in levels for one in matching)
+    matching = [pod for pod in running if pod.app == wants]
+    is_first = app == wants and not any(homes[home.node] for homes in levels for home in matching)
     answers = []
     for node in range(NODES):
 
         def near(homes: list[str], node: int = node) -> list[Tenant]:
-            return [one for one in running if homes[node] and homes[one.node] == homes[node]]
+            return [pod for pod in running if homes[node] and homes[pod.node] == homes[node]]
 
         has_wanted = all(
-            homes[node] if is_first else any(one.app == wants for one in near(homes))
+            homes[node] if is_first else any(node.app == wants for node in near(homes))
             for homes in levels
             if wants
         )
         beside = near(levels[0])
-        is_shunned = any(one.shuns == app for one in beside)
-        answers.append(has_wanted and not is_shunned and all(one.app != shuns for one in beside))
+        is_shunned = any(term.shuns == app for term in beside)
+        answers.append(has_wanted and not is_shunned and all(term.app != shuns for term in beside))
     return answers
 
 

@@ -34,7 +34,7 @@ def reasons(session: Session, task: str = "p-0") -> dict[NodeReason, int]:
 
 
 def check_texts(session: Session, task: int = 0) -> list[tuple[str, str]]:
-    return [(one.check, one.text) for one in session.fit.tasks[task].checks]
+    return [(check.check, check.text) for check in session.fit.tasks[task].checks]
 
 
 @pytest.mark.parametrize(
@@ -247,8 +247,8 @@ def test_a_shared_task_that_passes_no_gate_has_a_reason_per_node() -> None:
     built.queue("other", 8)
     wanted = request(0, gpu_memory_mib=300)
     result = built.pending("p", request=wanted, queue="q").cycle(ALLOCATE)
-    found = reasons(result)
-    assert {(one.kind, one.subject) for one in found} == {
+    reasons_of_nodes = reasons(result)
+    assert {(reason.kind, reason.subject) for reason in reasons_of_nodes} == {
         (Kind.OVER_CAPACITY, "OverLimit"),
         (Kind.INSUFFICIENT, "gpu"),
     }

@@ -139,13 +139,13 @@ def test_mixed_tasks_are_summed_and_the_lacking_resource_is_named() -> None:
     built.node("m", 1, labels=_labels("b", "b1"), cpu=10)
     gpu, cpu_only = request(1, cpu=8), request(0, cpu=8)
     built.pending("gang", 2, root=_gang(2, required="zone"))
-    given = built._groups[0]
+    pod_group = built._groups[0]
     tasks = (
-        type(given.tasks[0])(name="g", uid="g", request=gpu),
-        type(given.tasks[0])(name="c", uid="c", request=cpu_only),
+        type(pod_group.tasks[0])(name="g", uid="g", request=gpu),
+        type(pod_group.tasks[0])(name="c", uid="c", request=cpu_only),
     )
-    built._groups[0] = type(given)(
-        name="gang", uid="gang", queue=given.queue, root=given.root, tasks=tasks
+    built._groups[0] = type(pod_group)(
+        name="gang", uid="gang", queue=pod_group.queue, root=pod_group.root, tasks=tasks
     )
     result = built.cycle(ALLOCATE)
     refusals = {fit.evidence.domain: fit.evidence for fit in result.fit.pod_groups[0]}
@@ -201,7 +201,9 @@ def test_the_tree_sums_and_finds_common_domains_like_a_plain_loop() -> None:
 
 def test_scores_are_dropped_for_nodes_outside_the_scored_domains() -> None:
     session = _two_zones().pending("gang", 3, root=_gang(3, preferred="rack")).session()
-    plugin = next(one for one in session.hooks.splitters if isinstance(one, TopologyPlugin))
+    plugin = next(
+        splitter for splitter in session.hooks.splitters if isinstance(splitter, TopologyPlugin)
+    )
     view = session.view(0)
     [first, *_] = plugin.split(view, view.root, [0, 1, 2], session.all_nodes, record=False)
     assert first.extra_scores is not None

@@ -38,7 +38,7 @@ def session_of(
 
 def need_of(session: Session) -> Need:
     status = session.state.tasks.status
-    pending = [task for task, one in enumerate(status) if one == TaskStatus.PENDING]
+    pending = [task for task, place in enumerate(status) if place == TaskStatus.PENDING]
     return Need(session.state, pending, frozenset())
 
 

@@ -55,13 +55,13 @@ CSI = SchedulerConfig(schedule_csi_storage=True)
 
 
 def _storage(*claims: VolumeClaim, capacities: int = 1, size: float = 10) -> ClusterBuilder:
-    made = tuple(
+    storage = tuple(
         StorageCapacity(name=f"cap-{n}", storage_class="fast", capacity_bytes=size * GIB)
         for n in range(capacities)
     )
     built = cluster().node("n")
     return built.having(
-        volumes=VolumeInputs(claims=claims, capacities=made, tracked_classes=("fast",))
+        volumes=VolumeInputs(claims=claims, capacities=storage, tracked_classes=("fast",))
     )
 
 

@@ -220,8 +220,8 @@ def test_task_order_puts_leaders_and_labelled_tasks_first() -> None:
         {"training.kubeflow.org/job-role": "launcher"},
     ]
     tasks = tuple(
-        TaskInput(name=f"t{i}", uid=f"t{i}", labels=one, request=request(1))
-        for i, one in enumerate(labels)
+        TaskInput(name=f"t{i}", uid=f"t{i}", labels=label, request=request(1))
+        for i, label in enumerate(labels)
     )
     root = tree(("default", 6))
     group = PodGroupInput(name="g", uid="g", queue="default", root=root, tasks=tasks)

@@ -27,7 +27,7 @@ def _plain_next(session: Session, left: list[GangView]) -> GangView:
             if view is not None:
                 wanted = session.requested_by(view.next_chunk(include_evicted=False))
                 candidates.append((session.policy.key(queue, wanted), queue))
-        queue = min(candidates, key=lambda one: one[0])[1]
+        queue = min(candidates, key=lambda candidate: candidate[0])[1]
         if queue in best_of:
             return best_of[queue]
         level = [q for q in range(len(ledger.names)) if ledger.parents[q] == queue]
@@ -44,7 +44,7 @@ def _best_below(session: Session, queue: int, best_of: dict[int, GangView]) -> G
             if view is not None:
                 wanted = session.requested_by(view.next_chunk(include_evicted=False))
                 candidates.append((session.policy.key(child, wanted), view))
-    return min(candidates, key=lambda one: one[0])[1] if candidates else None
+    return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -34,13 +34,13 @@ def _ledger(queues):  # type: ignore[no-untyped-def]
         names=[f"q{i}" for i in range(count)],
         display_names=[f"q{i}" for i in range(count)],
         parents=[-1] * count,
-        priorities=[one[4] for one in queues],
+        priorities=[queue[4] for queue in queues],
         seniority=list(range(count)),
-        quotas=[one[0] for one in queues],
-        limits=[one[1] for one in queues],
-        fair_shares=[one[2] for one in queues],
+        quotas=[queue[0] for queue in queues],
+        limits=[queue[1] for queue in queues],
+        fair_shares=[queue[2] for queue in queues],
         requests=[(0.0, 0.0, 0.0)] * count,
-        allocated=[list(one[3]) for one in queues],
+        allocated=[list(queue[3]) for queue in queues],
         allocated_non_preemptible=[[0.0, 0.0, 0.0] for _ in queues],
         totals=(8.0, 8.0, 8.0),
     )
@@ -82,7 +82,7 @@ def test_without_proportion_there_are_no_gates_and_age_decides() -> None:
     built = cluster().node("n", gpus=2).queue("old", 0, limit=0).queue("young", 0, limit=0)
     built.pending("a", queue="young").pending("b", queue="old")
     result = built.cycle(config=config)
-    assert [one.task.name for one in result.decisions] == ["b-0", "a-0"]
+    assert [decision.task.name for decision in result.decisions] == ["b-0", "a-0"]
     policy = result.policy
     assert type(policy) is QueuePolicy
     assert policy.refuse(0, (9.0, 9.0, 9.0), preemptible=False) is None

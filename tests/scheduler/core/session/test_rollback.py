@@ -182,7 +182,7 @@ def test_a_task_moved_twice_is_evicted_once() -> None:
         statement.evict(0, REASON)
         statement.nominate(0, target)
         statement.keep()
-    kinds = [type(one).__name__ for one in session.decisions]
+    kinds = [type(decision).__name__ for decision in session.decisions]
     assert kinds == ["Evict", "Nominate", "Nominate"]
     assert session.state.nodes.releasing[2].tolist() == [1.0, 0.0, -1.0]
     assert session.state.tasks.left_node == [0]

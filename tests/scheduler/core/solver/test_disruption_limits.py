@@ -165,8 +165,8 @@ def test_a_discarded_statement_takes_nothing_from_a_limit() -> None:
     undone.evict(task, reason)
     undone.discard()
     assert ledger.exceeded((other,)) == set()
-    kept = Statement(session, PREEMPT)
-    kept.evict(task, reason)
-    kept.keep()
+    statement = Statement(session, PREEMPT)
+    statement.evict(task, reason)
+    statement.keep()
     assert ledger.exceeded((other,)) == {0}
     assert ledger.exceeded((task,)) == set()  # it is on its way already

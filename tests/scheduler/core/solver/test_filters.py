@@ -33,7 +33,9 @@ from tests.builders import ClusterBuilder, cluster, request
 
 
 def demand(session: Session, name: str = "want", size: int | None = None) -> ProbeDemand:
-    group = next(i for i, one in enumerate(session.state.pod_groups.inputs) if one.name == name)
+    group = next(
+        i for i, pod_group in enumerate(session.state.pod_groups.inputs) if pod_group.name == name
+    )
     view = session.view(group)
     chunk = view.next_chunk(include_evicted=True)
     return ProbeDemand(session, view, chunk[:size])

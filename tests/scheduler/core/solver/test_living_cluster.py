@@ -36,7 +36,7 @@ def make_group(rng: random.Random, name: str, now_s: float) -> PodGroupInput:
     tasks = rng.choice([1, 1, 1, 2, 3])
     minimum = tasks if rng.random() < 0.7 else rng.randint(0, tasks)
     priority = rng.choice([50, 50, 75, 100])
-    asked = request(rng.choice([0.5, 1, 1, 2]))
+    requests = request(rng.choice([0.5, 1, 1, 2]))
     return PodGroupInput(
         name=name,
         uid=name,
@@ -46,7 +46,7 @@ def make_group(rng: random.Random, name: str, now_s: float) -> PodGroupInput:
         created=now_s,
         root=SubGroupInput(pod_sets=(PodSetInput(min_available=minimum),)),
         tasks=tuple(
-            TaskInput(name=f"{name}-{n}", uid=f"{name}-{n}", request=asked, created=now_s)
+            TaskInput(name=f"{name}-{n}", uid=f"{name}-{n}", request=requests, created=now_s)
             for n in range(tasks)
         ),
     )
@@ -73,7 +73,11 @@ def run(
         result = here.step()
         result.state.validate()
         story.extend(result.decisions)
-        watch(here, [one for one in result.decisions if isinstance(one, Evict)], is_disturbed)
+        watch(
+            here,
+            [decision for decision in result.decisions if isinstance(decision, Evict)],
+            is_disturbed,
+        )
     return story
 
 
@@ -92,9 +96,12 @@ def test_no_pod_is_evicted_twice_for_one_reclaimer(seed, cycles) -> None:
         nonlocal evictions
         if is_disturbed:
             taken.clear()
-        for one in evicted:
-            if one.reason.action in (ActionName.RECLAIM, ActionName.PREEMPT) and not one.moved_to:
-                pair = (one.task.uid, one.reason.evictor)
+        for evict in evicted:
+            if (
+                evict.reason.action in (ActionName.RECLAIM, ActionName.PREEMPT)
+                and not evict.moved_to
+            ):
+                pair = (evict.task.uid, evict.reason.evictor)
                 taken[pair] += 1
                 evictions += 1
                 if taken[pair] > 1:
@@ -116,7 +123,7 @@ def test_a_cluster_without_new_work_stops_evicting() -> None:
     quiet = [len(here.step().decisions) for _ in range(40)]
     assert sum(quiet) > 0
     assert quiet[-20:] == [quiet[-1]] * 20
-    assert not any(isinstance(one, Evict) for one in here.step().decisions)
+    assert not any(isinstance(decision, Evict) for decision in here.step().decisions)
 
 
 def test_equal_seeds_give_equal_decisions() -> None:

@@ -38,11 +38,15 @@ CONSOLIDATION, RECLAIM, PREEMPT = ActionName.CONSOLIDATION, ActionName.RECLAIM, 
 
 
 def victims(result) -> list[str]:
-    return [one.task.name for one in result.decisions if isinstance(one, Evict)]
+    return [decision.task.name for decision in result.decisions if isinstance(decision, Evict)]
 
 
 def nominated(result) -> dict[str, str]:
-    return {one.task.name: one.node for one in result.decisions if isinstance(one, Nominate)}
+    return {
+        decision.task.name: decision.node
+        for decision in result.decisions
+        if isinstance(decision, Nominate)
+    }
 
 
 def two_queues(nodes: int = 2, gpus: int = 4) -> ClusterBuilder:
@@ -65,7 +69,7 @@ def test_a_gang_takes_whole_nodes_and_no_more() -> None:
 
 def test_decisions_name_both_sides() -> None:
     result = filled().pending("want", 1, queue="b").cycle(RECLAIM)
-    [evict] = [one for one in result.decisions if isinstance(one, Evict)]
+    [evict] = [decision for decision in result.decisions if isinstance(decision, Evict)]
     reason = evict.reason
     assert (reason.action, reason.gang_size, reason.evictor) == (RECLAIM, 1, "want")
     assert (reason.victim_side.name, reason.evictor_side.name) == ("a", "b")
@@ -90,7 +94,9 @@ def test_cousins_are_named_by_their_parents() -> None:
     built.running("r0", ["n0"], queue="x1").running("r1", ["n0"], queue="x1").pending(
         "want", queue="y1"
     )
-    [evict] = [one for one in built.cycle(RECLAIM).decisions if isinstance(one, Evict)]
+    [evict] = [
+        decision for decision in built.cycle(RECLAIM).decisions if isinstance(decision, Evict)
+    ]
     assert (evict.reason.victim_side.name, evict.reason.evictor_side.name) == ("x", "y")
 
 
@@ -123,13 +129,13 @@ def test_time_that_is_over_ends_the_action() -> None:
     for number in range(4):
         built.pending(f"b{number}", queue="b")
     session = built.session(config)
-    asked = 0
+    stop_checks = 0
 
     def clock() -> float:
         """Stand still for the first pod group, then let the action's time run out in a search."""
-        nonlocal asked
-        asked += bool(session.decisions)
-        return 0.0 if not asked else 5.0 if asked == 1 else 50.0
+        nonlocal stop_checks
+        stop_checks += bool(session.decisions)
+        return 0.0 if not stop_checks else 5.0 if stop_checks == 1 else 50.0
 
     session.clock = clock
     report = run_action(session, Placer(session), RECLAIM)
@@ -160,7 +166,9 @@ def test_a_generator_without_time_hands_over_to_the_next() -> None:
     session.clock = lambda: float(next(ticks))
     report = run_action(session, Placer(session), RECLAIM)
     assert report.succeeded == 1
-    assert [one.task.name for one in session.decisions if isinstance(one, Evict)] == ["a7-0"]
+    assert [
+        decision.task.name for decision in session.decisions if isinstance(decision, Evict)
+    ] == ["a7-0"]
 
 
 def test_like_pod_groups_are_not_searched_again_unless_easier() -> None:
@@ -245,7 +253,9 @@ def test_consolidation_stops_at_its_number_of_victims() -> None:
     assert built.cycle(CONSOLIDATION, config=two).decisions == []
     result = built.cycle(CONSOLIDATION, config=three)
     assert victims(result) == ["r3-0", "r1-0"]
-    assert {one.moved_to for one in result.decisions if isinstance(one, Evict)} == {"n0"}
+    assert {decision.moved_to for decision in result.decisions if isinstance(decision, Evict)} == {
+        "n0"
+    }
 
 
 def test_consolidation_asks_the_free_gpus_first() -> None:

@@ -87,14 +87,16 @@ def test_bounds_never_change_what_is_decided(built) -> None:
 
 def _renamed(decisions: list[Decision]) -> list[Decision]:
     """Number newly shared devices in order of appearance: trials that were spared draw no names."""
-    known: dict[str, str] = {}
+    new_names: dict[str, str] = {}
 
-    def name(one: str) -> str:
-        return known.setdefault(one, f"g{len(known)}")
+    def name(gpu_group: str) -> str:
+        return new_names.setdefault(gpu_group, f"g{len(new_names)}")
 
     return [
-        one if isinstance(one, Evict) else replace(one, gpu_groups=tuple(map(name, one.gpu_groups)))
-        for one in decisions
+        decision
+        if isinstance(decision, Evict)
+        else replace(decision, gpu_groups=tuple(map(name, decision.gpu_groups)))
+        for decision in decisions
     ]
 
 
@@ -105,11 +107,11 @@ def test_any_cycle_keeps_the_rules(built) -> None:
     state = result.state
     free = state.nodes.idle + state.nodes.releasing
     assert (free >= -1e-9).all(), "a node promised more than it has"
-    evicted = {one.task.name for one in result.decisions if isinstance(one, Evict)}
+    evicted = {decision.task.name for decision in result.decisions if isinstance(decision, Evict)}
     for group, given_group in enumerate(state.pod_groups.inputs):
         names = {task.name for task in given_group.tasks}
         if not given_group.preemptible:
             assert not names & evicted
         held = state.pod_groups.active_allocated[group]
-        minimum = sum(one.min_available for one in given_group.root.pod_sets)
+        minimum = sum(pod_set.min_available for pod_set in given_group.root.pod_sets)
         assert held == 0 or held >= minimum, "a gang is whole or not there"

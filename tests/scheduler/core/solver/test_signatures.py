@@ -26,11 +26,13 @@ def session(*groups: tuple[str, dict], config: SchedulerConfig | None = None) ->
     return built.session(config)
 
 
-def after_failure(here: Session, failed: str, asked: str, scope: int = 0) -> bool:
+def after_failure(here: Session, failed: str, later: str, scope: int = 0) -> bool:
     store = FailedSearches(here)
-    index = {given.name: number for number, given in enumerate(here.state.pod_groups.inputs)}
+    index = {
+        pod_group.name: number for number, pod_group in enumerate(here.state.pod_groups.inputs)
+    }
     store.note_failure(0, here.view(index[failed]))
-    return store.is_worth_a_search(scope, here.view(index[asked]))
+    return store.is_worth_a_search(scope, here.view(index[later]))
 
 
 def test_the_same_demand_is_not_worth_a_second_search() -> None:

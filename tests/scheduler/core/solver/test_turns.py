@@ -14,17 +14,19 @@ from tests.builders import ClusterBuilder, cluster
 
 
 def index_of(session: Session, name: str) -> int:
-    return next(i for i, given in enumerate(session.state.pod_groups.inputs) if given.name == name)
+    return next(
+        i for i, pod_group in enumerate(session.state.pod_groups.inputs) if pod_group.name == name
+    )
 
 
 def turns(session: Session, *names: str) -> list[str]:
     views = [session.view(index_of(session, name)) for name in names]
     order = TurnOrder(session, PendingTable(session), views)
     inputs = session.state.pod_groups.inputs
-    found = []
+    names_in_order = []
     while (view := order.pop()) is not None:
-        found.append(inputs[view.pod_group].name)
-    return found
+        names_in_order.append(inputs[view.pod_group].name)
+    return names_in_order
 
 
 def plainly(session: Session, *names: str) -> list[str]:
@@ -57,7 +59,7 @@ def busy() -> ClusterBuilder:
 def test_bystanders_take_part_in_the_order_of_queues() -> None:
     session = busy().session()
     rng = random.Random(5)
-    names = [given.name for given in session.state.pod_groups.inputs]
+    names = [pod_group.name for pod_group in session.state.pod_groups.inputs]
     for _ in range(200):
         chosen = rng.sample(names, rng.randint(1, 6))
         assert turns(session, *chosen) == plainly(session, *chosen)
@@ -93,9 +95,9 @@ def test_the_board_follows_changes() -> None:
     session.state.pod_groups.pending[group] = 1
     board.refresh([group])
     assert len(board.entries(queue)) == 6
-    for one in [index_of(session, f"x2-{n}") for n in range(6)]:
-        session.state.pod_groups.pending[one] = 0
-        board.refresh([one])
+    for pod_group in [index_of(session, f"x2-{n}") for n in range(6)]:
+        session.state.pod_groups.pending[pod_group] = 0
+        board.refresh([pod_group])
     assert queue not in board.leaves
     assert board.entries(queue) == ()
 

@@ -120,7 +120,7 @@ def test_a_pool_follows_changes() -> None:
     queue = session.state.queues.index_of["a"]
     assert pool.lowest_priority(queue) == 50
     groups = session.state.pod_groups
-    a = next(i for i, given in enumerate(groups.inputs) if given.name == "a")
+    a = next(i for i, pod_group in enumerate(groups.inputs) if pod_group.name == "a")
     groups.active_allocated[a] = 0
     pool.refresh([a])
     assert [group for _, group in pool.entries(queue)] == [1 - a]
