@@ -114,8 +114,12 @@ def _yardstick() -> float:
     amounts: dict[int, tuple[float, float, float]] = {}
     free = np.arange(512, dtype=np.float64)
     for number in range(6_000):
-        held = amounts.get(number % 97, (0.0, 0.0, 0.0))
-        amounts[number % 97] = (held[0] + 1.0, held[1] + number, max(held[2], number % 13))
+        amounts_held = amounts.get(number % 97, (0.0, 0.0, 0.0))
+        amounts[number % 97] = (
+            amounts_held[0] + 1.0,
+            amounts_held[1] + number,
+            max(amounts_held[2], number % 13),
+        )
         if number % 8 == 0:
             free[number % 512] -= 1.0
             int(np.argmax(free >= 100.0))

@@ -62,8 +62,8 @@ def report(gateway: Gateway, count: int) -> str:
     controllers.start()
     memory = {0: _memory_mib()}
     try:
-        while (done := _grouped(controllers)) < count:
-            memory.setdefault(done * 4 // count, _memory_mib())
+        while (grouped := _grouped(controllers)) < count:
+            memory.setdefault(grouped * 4 // count, _memory_mib())
             if time.monotonic() - started > 300:
                 break
             time.sleep(0.1)
@@ -72,7 +72,7 @@ def report(gateway: Gateway, count: int) -> str:
         controllers.stop.set()
     groups = len(controllers.store.view().kinds[PODGROUPS])
     return (
-        f"grouping: {done} pods into {groups} groups in {seconds:.1f} s = {done / seconds:.0f} pods/s, "
+        f"grouping: {grouped} pods into {groups} groups in {seconds:.1f} s = {grouped / seconds:.0f} pods/s, "
         f"{time.process_time() - cpu:.1f} s of CPU, memory by quarter "
         f"{', '.join(str(memory[quarter]) for quarter in sorted(memory))}, {_memory_mib()} MiB"
     )
@@ -101,13 +101,13 @@ def _fill(gateway: Gateway, count: int) -> None:
     makers = (_job, _stateful_set, _pytorch_job, _deployment, _solver)
     workloads = count * 3 // 4 // PER_WORKLOAD
     with ThreadPoolExecutor(8) as pool:
-        for done in [
+        for future in [
             pool.submit(makers[index % len(makers)], gateway, index) for index in range(workloads)
         ]:
-            done.result()
+            future.result()
         alone = range(count - workloads * PER_WORKLOAD)
-        for done in [pool.submit(_pod, gateway, f"alone-{index}", None) for index in alone]:
-            done.result()
+        for future in [pool.submit(_pod, gateway, f"alone-{index}", None) for index in alone]:
+            future.result()
 
 
 def _job(gateway: Gateway, index: int) -> None:

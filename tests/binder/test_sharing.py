@@ -20,17 +20,19 @@ RESERVATIONS = "kai-resource-reservation"
 
 def allocate(harness: Harness, *devices: str) -> None:
     """Act as the process in each new reservation pod: while the binder waits, write the device into an annotation."""
-    left = list(devices)
+    free_devices = list(devices)
 
     def annotate() -> None:
         for name in harness.gateway.names(PODS, RESERVATIONS):
             body = harness.pod(name, RESERVATIONS)
             if (
                 not body["metadata"].get("annotations", {}).get("run.ai/reserve_for_gpu_index")
-                and left
+                and free_devices
             ):
                 annotated = {
-                    "metadata": {"annotations": {"run.ai/reserve_for_gpu_index": left.pop(0)}}
+                    "metadata": {
+                        "annotations": {"run.ai/reserve_for_gpu_index": free_devices.pop(0)}
+                    }
                 }
                 harness.gateway.patch(PODS, name, annotated, namespace=RESERVATIONS)
 

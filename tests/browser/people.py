@@ -89,9 +89,9 @@ def apply_as(stack: Stack, manager: str, manifest: str) -> None:
 
 def run_django(stack: Stack, code: str) -> str:
     """Run Python code in `kaiweb shell` of the installation and return what it prints."""
-    done: subprocess.CompletedProcess[str] = stack.kaiweb("shell", "-c", code)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result: subprocess.CompletedProcess[str] = stack.kaiweb("shell", "-c", code)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def spec_of(stack: Stack, queue: str) -> dict[str, Any]:

@@ -107,8 +107,8 @@ def test_get_in_its_forms(kubectl: Kubectl, api: Api) -> None:
     items = json.loads(kubectl("get", "pods", "-o", "json").stdout)["items"]
     assert [item["metadata"]["name"] for item in items] == ["a", "b"]
     assert "No resources found" in kubectl("get", "pods", "-l", "app=none").stderr
-    missing = kubectl("get", "pod", "none", code=1).stderr
-    assert missing == 'Error from server (NotFound): pods "none" not found\n'
+    not_found = kubectl("get", "pod", "none", code=1).stderr
+    assert not_found == 'Error from server (NotFound): pods "none" not found\n'
 
 
 def test_get_watch_prints_changes(kubectl: Kubectl, api: Api) -> None:
@@ -121,12 +121,12 @@ def test_get_watch_prints_changes(kubectl: Kubectl, api: Api) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:
         assert watching.stdout is not None
         try:
-            seen = [watching.stdout.readline().split()[0]]
+            names = [watching.stdout.readline().split()[0]]
             api.post(path, configmap("b")).ok(201)
-            seen.append(watching.stdout.readline().split()[0])
+            names.append(watching.stdout.readline().split()[0])
         finally:
             watching.terminate()
-    assert seen == ["a", "b"]
+    assert names == ["a", "b"]
 
 
 def test_describe_shows_events(kubectl: Kubectl, api: Api) -> None:

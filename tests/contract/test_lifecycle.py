@@ -34,8 +34,8 @@ def test_finalizer_holds_the_object_until_removed(api: Api) -> None:
     body["metadata"]["finalizers"] = ["example.test/hold"]
     api.post(MAPS, body).ok(201)
     api.delete(f"{MAPS}/a").ok(200)
-    held = api.get(f"{MAPS}/a").ok()
-    assert held["metadata"]["deletionTimestamp"]
+    terminating = api.get(f"{MAPS}/a").ok()
+    assert terminating["metadata"]["deletionTimestamp"]
     api.patch(f"{MAPS}/a", {"metadata": {"finalizers": None}}).ok()
     assert api.get(f"{MAPS}/a").status == 404
 
@@ -118,8 +118,8 @@ def test_lease_is_taken_by_one_of_two(api: Api) -> None:
     path = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
     spec = {"holderIdentity": "one", "leaseDurationSeconds": 15}
     lease = api.post(path, {"metadata": {"name": "leader"}, "spec": spec}).ok(201)
-    taken = {**lease, "spec": {**spec, "holderIdentity": "two"}}
-    api.put(f"{path}/leader", taken).ok()
+    second_lease = {**lease, "spec": {**spec, "holderIdentity": "two"}}
+    api.put(f"{path}/leader", second_lease).ok()
     api.put(f"{path}/leader", {**lease, "spec": {**spec, "holderIdentity": "three"}}).refused(
         409, "Conflict"
     )

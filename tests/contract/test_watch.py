@@ -26,11 +26,11 @@ def test_watch_sends_each_change_in_order(api: Api) -> None:
         body = api.post(MAPS, configmap("a", k="1")).ok(201)
         api.put(f"{MAPS}/a", {**body, "data": {"k": "2"}}).ok()
         api.delete(f"{MAPS}/a").ok()
-        seen = list(islice(events, 3))
-    assert short(seen) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen]
+        first_events = list(islice(events, 3))
+    assert short(first_events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in first_events]
     assert versions == sorted(set(versions))
-    assert seen[2]["object"]["data"] == {"k": "2"}
+    assert first_events[2]["object"]["data"] == {"k": "2"}
 
 
 def test_watch_resumes_after_the_version_given(api: Api) -> None:
@@ -61,8 +61,8 @@ def test_label_change_enters_and_leaves_a_selected_watch(api: Api) -> None:
         api.patch(f"{MAPS}/a", {"metadata": {"labels": {"on": "yes"}}}).ok()
         api.patch(f"{MAPS}/a", {"data": {"k": "v"}}).ok()
         api.patch(f"{MAPS}/a", {"metadata": {"labels": {"on": "no"}}}).ok()
-        seen = list(islice(events, 3))
-    assert short(seen) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+        first_events = list(islice(events, 3))
+    assert short(first_events) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 def test_field_selected_watch_sees_a_pod_when_it_is_bound(api: Api, unique: str) -> None:

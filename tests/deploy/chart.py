@@ -25,7 +25,7 @@ class HelmError(Exception):
 
 def run_helm(helm: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
     """Run helm and return what it prints."""
-    done = subprocess.run(
+    result = subprocess.run(
         [str(helm), *arguments],
         capture_output=True,
         text=True,
@@ -33,10 +33,10 @@ def run_helm(helm: Path, *arguments: str, environment: Mapping[str, str] | None 
         check=False,
         env={**os.environ, **(environment or {})},
     )
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if LINK_NOTE not in line]
-        raise HelmError("\n".join([*lines, done.stdout]))
-    return done.stdout
+    if result.returncode:
+        lines = [line for line in result.stderr.splitlines() if LINK_NOTE not in line]
+        raise HelmError("\n".join([*lines, result.stdout]))
+    return result.stdout
 
 
 def rendered(helm: Path, *settings: str, namespace: str = NAMESPACE) -> list[Manifest]:

@@ -220,7 +220,7 @@ class Installed:
         (container,) = containers(job)
         account = job["spec"]["template"]["spec"]["serviceAccountName"]
         environment = self._environment("bootstrap", container, account)
-        done = subprocess.run(
+        result = subprocess.run(
             [str(PROGRAMS / container["command"][0]), *container["command"][1:]],
             env=environment,
             capture_output=True,
@@ -228,7 +228,7 @@ class Installed:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
+        assert result.returncode == 0, result.stderr
 
     def _replica(self, name: str, deployment: Manifest, *, suffix: str = "") -> Replica:
         container = main_container(deployment)

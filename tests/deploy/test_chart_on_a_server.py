@@ -75,9 +75,9 @@ def test_the_roles_of_the_chart_grant_no_wildcard_verbs(helm: Path) -> None:
 
 def _is_refused(cluster: RealCluster) -> bool:
     """Return whether a custom kind is not served yet."""
-    done = subprocess.run(
+    result = subprocess.run(
         [kubectl_path(), "--kubeconfig", str(cluster.kubeconfig), "get", "configs.kai.scheduler"],
         capture_output=True,
         check=False,
     )
-    return done.returncode != 0
+    return result.returncode != 0

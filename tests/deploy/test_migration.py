@@ -65,7 +65,7 @@ class Migration:
             "KUBECONFIG": str(self.cluster.kubeconfig),
             "HOME": str(self.cluster.folder),
         }
-        done = subprocess.run(
+        result = subprocess.run(
             ["bash", "-ec", script],
             env=environment,
             cwd=CHECKOUT,
@@ -74,7 +74,7 @@ class Migration:
             timeout=120,
             check=False,
         )
-        assert done.returncode == 0, done.stderr + done.stdout
+        assert result.returncode == 0, result.stderr + result.stdout
 
     def team_pods(self) -> dict[str, Manifest]:
         """Return the pods of the team; those of a burst may be on their way out."""

@@ -101,5 +101,7 @@ def test_the_answer_is_two_clicks_from_the_start_page(site: Path, entry: dict[st
 
     shown = read(page).sections
     text = " ".join((shown[anchor] if anchor else " ".join(shown.values())).split())
-    missing = [word for word in entry["words"] if word not in text]
-    assert not missing, f"not in the section '{second}' of {page.parent.name}: {missing}"
+    missing_words = [word for word in entry["words"] if word not in text]
+    assert not missing_words, (
+        f"not in the section '{second}' of {page.parent.name}: {missing_words}"
+    )

@@ -108,8 +108,8 @@ class FakeGateway:
             bodies = [copy(self.objects[key]) for key in self._keys(resource, namespace)]
             selected = (body for body in bodies if selects(selectors, body))
             readable = (_readable(body, as_type) for body in selected)
-            wanted = [item for item in readable if item is not None]
-            return Listing(items=wanted, resource_version=str(self._version))
+            items = [item for item in readable if item is not None]
+            return Listing(items=items, resource_version=str(self._version))
 
     def watch(
         self,

@@ -82,7 +82,7 @@ class EndToEndChecks:
         )
 
     def test_events_of_a_bound_pod_read_as_in_kai(self, workloads: Stack):
-        wanted = {
+        expected = {
             (
                 "Normal",
                 "Scheduled",
@@ -91,8 +91,8 @@ class EndToEndChecks:
             ("Normal", "Bound", "Pod bound successfully to node gpu-lab-worker"),
         }
         wait_until(
-            lambda: wanted <= set(_events(workloads, "Pod", "solo")),
-            what=f"{wanted} among {_events(workloads, 'Pod', 'solo')}",
+            lambda: expected <= set(_events(workloads, "Pod", "solo")),
+            what=f"{expected} among {_events(workloads, 'Pod', 'solo')}",
         )
 
     def test_a_non_preemptible_pod_over_quota_says_why(self, workloads: Stack):

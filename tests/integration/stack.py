@@ -81,7 +81,7 @@ class Stack:
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
         """Run the real kubectl against this installation and return what it prints."""
-        done = subprocess.run(
+        result = subprocess.run(
             [kubectl_path(), "--kubeconfig", str(self.kubeconfig), *arguments],
             input=stdin,
             capture_output=True,
@@ -89,9 +89,9 @@ class Stack:
             timeout=120,
             check=False,
         )
-        if check and done.returncode:
-            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stderr or done.stdout}")
-        return done.stdout + (done.stderr if not check else "")
+        if check and result.returncode:
+            raise AssertionError(f"kubectl {' '.join(arguments)}: {result.stderr or result.stdout}")
+        return result.stdout + (result.stderr if not check else "")
 
     def kaiweb(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a kaiweb command beside this installation, with the credentials of its kubeconfig."""

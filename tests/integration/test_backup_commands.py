@@ -28,7 +28,7 @@ def run(script: str, home: Path, database: str) -> None:
         "KAIWEB_HOME": str(home),
         "DATABASE_URL": database,
     }
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-ec", script],
         env=environment,
         cwd=home.parent,
@@ -37,7 +37,7 @@ def run(script: str, home: Path, database: str) -> None:
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def commands(heading: str) -> str:

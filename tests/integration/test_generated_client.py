@@ -145,7 +145,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _run(folder: Path, module: str, *arguments: str) -> None:
     command = [sys.executable, "-m", module, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
+    result = subprocess.run(
         command,
         cwd=folder,
         env=environment,
@@ -154,7 +154,7 @@ def _run(folder: Path, module: str, *arguments: str) -> None:
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}\n{result.stderr}"
 
 
 def test_the_client_and_a_program_that_uses_it_type_check(folder: Path):

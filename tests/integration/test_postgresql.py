@@ -65,8 +65,8 @@ def log_in(session: requests.Session, stack: Stack) -> None:
     token = page.cookies["csrftoken"]
     form = {"username": "admin", "password": stack.password}
     headers = {"X-CSRFToken": token, "Referer": page.url}
-    done = session.post(page.url, data=form, headers=headers, timeout=10)
-    assert done.status_code == 200, done.text
+    response = session.post(page.url, data=form, headers=headers, timeout=10)
+    assert response.status_code == 200, response.text
 
 
 def running_workload(session: requests.Session, stack: Stack) -> dict[str, object] | None:

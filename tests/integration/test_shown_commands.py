@@ -171,7 +171,7 @@ def _admin_token(stack: Stack) -> str:
 def _run(text: str, stack: Stack, folder: Path, variables: dict[str, str]) -> None:
     script = folder / "commands.sh"
     script.write_text(text)
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-euxo", "pipefail", str(script)],
         cwd=folder,
         env={
@@ -187,4 +187,4 @@ def _run(text: str, stack: Stack, folder: Path, variables: dict[str, str]) -> No
         timeout=200,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"

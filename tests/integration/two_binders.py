@@ -52,10 +52,10 @@ def _interrupt(
     first = _wait_until_bound(cluster, f"{name}-first", 1, stack).popitem()[0]
     with _second_binder(stack, folder) as second:
         burst(stack, name, PODS_AT_ONCE, annotations=HALF_GPU)
-        held = _interrupt_amid_work(cluster, second, first, sign, stack)
+        interrupted = _interrupt_amid_work(cluster, second, first, sign, stack)
         stopped_until = time.monotonic() + stopped_for_s
         finishers = _wait_until_bound(cluster, name, PODS_AT_ONCE, stack)
-        assert finishers[first] >= len(held), "the other binder takes over what was in work"
+        assert finishers[first] >= len(interrupted), "the other binder takes over what was in work"
         if sign is signal.SIGSTOP:
             time.sleep(max(0.0, stopped_until - time.monotonic()))
             second.send_signal(signal.SIGCONT)

@@ -168,8 +168,8 @@ def check_a_budget_of_one_blocks_the_second_eviction(gateway: Gateway, namespace
     with pytest.raises(DisruptionBudgetError) as refusal:
         gateway.evict(namespace, "second", pod_uid=uids["second"])
     assert refusal.value.budget_text.startswith("The disruption budget one ")
-    left = gateway.get(PODS, "second", as_type=Pod, namespace=namespace)
-    assert left.metadata.deletion_timestamp is None
+    second = gateway.get(PODS, "second", as_type=Pod, namespace=namespace)
+    assert second.metadata.deletion_timestamp is None
 
 
 def _ready_pod(gateway: Gateway, namespace: str, name: str) -> str:
@@ -198,14 +198,14 @@ def check_watch_resumes(gateway: Gateway, namespace: str) -> None:
     stream = gateway.watch(
         CONFIGMAPS, as_type=ConfigMap, resource_version=start, namespace=namespace, timeout_s=10
     )
-    seen = []
+    events = []
     for event in stream:
         if event.type is EventType.BOOKMARK or event.object.metadata.name != "w":
             continue
-        seen.append((event.type, event.object.data.get("a"), event.resource_version))
+        events.append((event.type, event.object.data.get("a"), event.resource_version))
         if event.type is EventType.DELETED:
             break
-    assert [entry[:2] for entry in seen] == [
+    assert [entry[:2] for entry in events] == [
         (EventType.ADDED, "1"),
         (EventType.MODIFIED, "2"),
         (EventType.DELETED, "2"),
@@ -213,7 +213,7 @@ def check_watch_resumes(gateway: Gateway, namespace: str) -> None:
     resumed = gateway.watch(
         CONFIGMAPS,
         as_type=ConfigMap,
-        resource_version=seen[0][2],
+        resource_version=events[0][2],
         namespace=namespace,
         timeout_s=10,
     )

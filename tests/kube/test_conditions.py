@@ -50,15 +50,15 @@ def test_the_transition_time_changes_with_the_status_and_not_with_the_message() 
 
 
 def test_a_new_observed_generation_alone_is_written() -> None:
-    written = merged_conditions([_stored()], _state(generation=2), NOW)
-    assert written is not None
-    assert written[0]["observedGeneration"] == 2
+    conditions = merged_conditions([_stored()], _state(generation=2), NOW)
+    assert conditions is not None
+    assert conditions[0]["observedGeneration"] == 2
 
 
 def test_conditions_of_other_types_come_first_and_unchanged() -> None:
     theirs = Condition(type="Theirs", status="True", last_transition_time=EARLY)
-    written = merged_conditions([theirs], _state(generation=0), NOW)
-    assert written is not None
-    assert [item["type"] for item in written] == ["Theirs", "Available"]
-    assert (written[0]["reason"], written[0]["message"]) == ("", "")
-    assert "observedGeneration" not in written[1]
+    conditions = merged_conditions([theirs], _state(generation=0), NOW)
+    assert conditions is not None
+    assert [item["type"] for item in conditions] == ["Theirs", "Available"]
+    assert (conditions[0]["reason"], conditions[0]["message"]) == ("", "")
+    assert "observedGeneration" not in conditions[1]

@@ -141,13 +141,13 @@ def go_command(*args: str, cwd: Path) -> str:
     """Run one go command; the module file may be completed by it (-mod=mod)."""
     flags = f"{os.environ.get('GOFLAGS', '')} -mod=mod -buildvcs=false".strip()
     env = os.environ | {"GOFLAGS": flags, "CGO_ENABLED": "0", "GOWORK": "off"}
-    done = subprocess.run(
+    result = subprocess.run(
         ["go", *args], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
-    if done.returncode != 0:
-        tail = "\n".join(done.stderr.splitlines()[-15:])
-        raise ClusterUnavailableError(f"go {args[0]} failed with {done.returncode}:\n{tail}")
-    return done.stdout
+    if result.returncode != 0:
+        tail = "\n".join(result.stderr.splitlines()[-15:])
+        raise ClusterUnavailableError(f"go {args[0]} failed with {result.returncode}:\n{tail}")
+    return result.stdout
 
 
 def _kubernetes_go_mod() -> str:

@@ -55,7 +55,7 @@ def stack_on(
 
 def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
     """Run kubectl as the administrator; return what it prints."""
-    done = subprocess.run(
+    result = subprocess.run(
         [kubectl_path(), "--kubeconfig", str(cluster.kubeconfig), *arguments],
         capture_output=True,
         text=True,
@@ -63,8 +63,8 @@ def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
         check=False,
         env={**os.environ, "HOME": str(cluster.folder)},
     )
-    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
-    return done.stdout
+    assert result.returncode == 0, f"kubectl {' '.join(arguments)}: {result.stderr}"
+    return result.stdout
 
 
 def account_kubeconfig(file: Path, cluster: RealCluster, account: str, server: str = "") -> None:

@@ -190,8 +190,8 @@ class Output:
 def follow(root: Root) -> int:
     """Do what README says, print what each step took, and return the exit code."""
     root.build()
-    missing = " ".join(ABSENT)
-    root.run(f"for p in {missing}; do ! command -v $p || exit 1; done")
+    packages = " ".join(ABSENT)
+    root.run(f"for p in {packages}; do ! command -v $p || exit 1; done")
     steps = [root.run("git clone --quiet /srv/kaiweb.git kaiweb")]
     began = time.monotonic()
     server = root.start("exec make run", "/home/new/kaiweb", output=subprocess.PIPE)
@@ -241,8 +241,8 @@ def _second_terminal(root: Root, lines: Sequence[str]) -> Iterator[Step]:
     if done:
         raise RuntimeError("a command of README failed")
     times = (root.folder / "home/new/times").read_text().splitlines()
-    for line, taken in zip(lines, times, strict=True):
-        real, user, system = map(float, taken.split())
+    for line, seconds in zip(lines, times, strict=True):
+        real, user, system = map(float, seconds.split())
         yield Step(line, real, user + system)
 
 

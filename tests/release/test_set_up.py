@@ -37,11 +37,11 @@ def test_a_command_keeps_what_the_one_before_it_exported_and_its_times_are_writt
     commands = tmp_path / "commands.sh"
     commands.write_text(first_hour.script(["export ANSWER='a b'", 'test "$ANSWER" = "a b"']))
 
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", commands], env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, check=False
     )
 
-    assert done.returncode == 0
+    assert result.returncode == 0
     times = [line.split() for line in (tmp_path / "times").read_text().splitlines()]
     assert [len(columns) for columns in times] == [3, 3]
 
@@ -50,14 +50,14 @@ def test_a_command_that_fails_ends_the_run(tmp_path: Path):
     commands = tmp_path / "commands.sh"
     commands.write_text(first_hour.script(["false", "echo reached"]))
 
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", commands], env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
 
-    assert done.returncode == 1
-    assert "failed: false" in done.stderr
-    assert "reached\n" not in done.stdout
+    assert result.returncode == 1
+    assert "failed: false" in result.stderr
+    assert "reached\n" not in result.stdout
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(300.0, 0), (300.1, 1)])

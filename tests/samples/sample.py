@@ -213,13 +213,13 @@ class Sample:
         self.wait(self._is_swept, f"the end of all in {self.namespace}")
 
     def _is_swept(self) -> bool:
-        left = 0
+        remaining = 0
         for resource in OWNED_KINDS:
             for name, body in self.all(resource).items():
-                left += 1
+                remaining += 1
                 if "deletionTimestamp" not in body["metadata"]:
                     self._delete(resource, name)
-        return left == 0
+        return remaining == 0
 
     def _delete(self, resource: Resource, name: str) -> None:
         grace = 0 if resource is PODS else None

@@ -73,9 +73,9 @@ def test_all_five_conditions_observe_the_applied_generation(
 
 def test_every_component_runs(configured: Sample) -> None:
     wait_for(configured.installation, CONFIGS, CONFIG, "Ready", "True")
-    wanted = {"web", "controllers", "binding", "scheduling-default", "beat", "operator"}
+    expected = {"web", "controllers", "binding", "scheduling-default", "beat", "operator"}
     # One that starts anew with what the Config says is away for a moment.
-    configured.wait(lambda: wanted <= set(configured.stack.pids()), f"{wanted}")
+    configured.wait(lambda: expected <= set(configured.stack.pids()), f"{expected}")
 
 
 @pytest.mark.parametrize(

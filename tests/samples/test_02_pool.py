@@ -104,7 +104,7 @@ def test_the_shard_has_a_scheduler_and_says_so(pool: Sample) -> None:
 def test_the_pool_label_travels_from_the_pod_to_its_group_and_its_bind_request(
     pool: Sample,
 ) -> None:
-    seen = pool.installation.gateway.list(BINDREQUESTS, as_type=dict, namespace=pool.namespace)
+    requests = pool.installation.gateway.list(BINDREQUESTS, as_type=dict, namespace=pool.namespace)
     pool.apply_text(pod("polisher"))
     pool.wait_bound("polisher", count=1)
     uid = pool.pod("polisher")["metadata"]["uid"]
@@ -116,7 +116,7 @@ def test_the_pool_label_travels_from_the_pod_to_its_group_and_its_bind_request(
         for event in pool.installation.gateway.watch(
             BINDREQUESTS,
             as_type=dict,
-            resource_version=seen.resource_version,
+            resource_version=requests.resource_version,
             namespace=pool.namespace,
             timeout_s=1,
         )
@@ -148,16 +148,16 @@ def test_the_default_pool_keeps_away_from_its_machines_and_queues(pool: Sample) 
     selector = {"kubernetes.io/hostname": "opal-1"}
     pool.apply_text(pod("stray", queue="default-queue", pool="", nodeSelector=selector))
     pool.apply_text(pod("lost", pool=""))
-    missing = "Queue 's02-guild' does not exist"
-    pool.wait(lambda: missing in reasons_of(pool, "lost"), missing)
+    message = "Queue 's02-guild' does not exist"
+    pool.wait(lambda: message in reasons_of(pool, "lost"), message)
     pool.wait(lambda: reasons_of(pool, "stray").strip("[] None"), "a reason of stray")
     pool.stays(lambda: not pool.bound("stray", "lost"), "no pod crosses into the pool")
 
 
 def test_the_pool_does_not_know_queues_without_its_label(pool: Sample) -> None:
     pool.apply_text(pod("guest", queue="default-queue"))
-    missing = "Queue 'default-queue' does not exist"
-    pool.wait(lambda: missing in reasons_of(pool, "guest"), missing)
+    message = "Queue 'default-queue' does not exist"
+    pool.wait(lambda: message in reasons_of(pool, "guest"), message)
     assert pool.bound("guest") == []
 
 

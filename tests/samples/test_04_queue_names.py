@@ -36,10 +36,10 @@ def no_default_queue(applied: Sample) -> Iterator[Sample]:
 
 def wait_for_missing_queue(sample: Sample, pod: str, queue: str) -> None:
     """Wait for the condition that names a missing queue; the pod stays pending."""
-    wanted = {"QueueDoesNotExist": f"Queue '{queue}' does not exist"}
+    expected = {"QueueDoesNotExist": f"Queue '{queue}' does not exist"}
     sample.wait(
-        lambda: sample.reasons_of(pod) == wanted,
-        f"{wanted} of {pod}, found {sample.reasons_of(pod)}",
+        lambda: sample.reasons_of(pod) == expected,
+        f"{expected} of {pod}, found {sample.reasons_of(pod)}",
     )
     assert sample.pod(pod)["status"]["phase"] == "Pending"
     assert not sample.bound(pod)

@@ -76,13 +76,13 @@ def test_a_device_is_given_once_and_again_when_its_pod_has_ended(bound: Sample) 
     lucky_name = lucky["metadata"]["name"]
     (waiting,) = set(others) - {lucky_name}
     bound.stays(lambda: not bound.bound(waiting), f"{waiting} has no machine")
-    held = cards(claim_of(bound, POD)), cards(claim_of(bound, lucky_name))
-    assert held[0] | held[1] == {"card-0", "card-1"}
+    cards_of_both = cards(claim_of(bound, POD)), cards(claim_of(bound, lucky_name))
+    assert cards_of_both[0] | cards_of_both[1] == {"card-0", "card-1"}
     name = claim_of(bound, POD)["metadata"]["name"]
     bound.kubectl(
         "patch", "pod", POD, "--subresource=status", "--type=merge",
         "-p", '{"status": {"phase": "Succeeded"}}',
     )  # fmt: skip
     bound.wait_bound(waiting, count=1)
-    assert cards(claim_of(bound, waiting)) == held[0]
+    assert cards(claim_of(bound, waiting)) == cards_of_both[0]
     bound.wait(lambda: not bound.exists(RESOURCE_CLAIMS, name), "the end of the first claim")

@@ -79,11 +79,11 @@ def test_the_binder_made_the_claim_and_told_the_pod(bound: Sample) -> None:
 
 
 def test_the_pod_group_counts_the_resource_by_its_name(bound: Sample) -> None:
-    wanted = {"cpu": Fraction(1, 10), "s27.test/gpu": Fraction(1)}
+    expected = {"cpu": Fraction(1, 10), "s27.test/gpu": Fraction(1)}
     for part in ("requested", "allocated"):
         bound.wait(
-            lambda part=part: amounts(bound, POD, part) == wanted,
-            f"{wanted} {part}: {amounts(bound, POD, part)}",
+            lambda part=part: amounts(bound, POD, part) == expected,
+            f"{expected} {part}: {amounts(bound, POD, part)}",
         )
 
 

@@ -22,10 +22,10 @@ def concert(sample: Sample) -> Sample:
 def test_nothing_starts_before_the_tree_has_its_minimum(concert: Sample) -> None:
     concert.wait(lambda: len(concert.pods_of("violins")) == 2, "the pods of violins")
     concert.wait(lambda: len(concert.pods_of("cellos")) == 2, "the pods of cellos")
-    wanted = "Waiting for 1 pods for SubGroup drum, currently 0 exist"
+    text = "Waiting for 1 pods for SubGroup drum, currently 0 exist"
     concert.wait(
-        lambda: any(wanted in e[2] for e in concert.events_of("PodGroup", "orchestra")),
-        f"an event that says {wanted!r}",
+        lambda: any(text in e[2] for e in concert.events_of("PodGroup", "orchestra")),
+        f"an event that says {text!r}",
     )
     concert.stays(lambda: not concert.bound(*STRINGS), "no player has a node")
 

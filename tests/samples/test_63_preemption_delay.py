@@ -57,10 +57,10 @@ def test_free_room_is_taken_at_once(stable: Sample) -> None:
 def test_the_condition_names_the_end_of_the_window(stable: Sample, job: str) -> None:
     group = stable.pod_group_of(job)
     end = moment(group["metadata"]["creationTimestamp"]) + timedelta(minutes=5)
-    wanted = window_text("5m0s", end)
+    text = window_text("5m0s", end)
     stable.wait(
-        lambda: stable.reasons_of(job).get("PreemptionDelayNotElapsed") == wanted,
-        f"{wanted!r}, found {stable.reasons_of(job)}",
+        lambda: stable.reasons_of(job).get("PreemptionDelayNotElapsed") == text,
+        f"{text!r}, found {stable.reasons_of(job)}",
     )
 
 
@@ -109,9 +109,9 @@ def test_the_delay_protects_nobody_and_an_eviction_restarts_the_window(stable: S
     last = moment(stable.wait(evicted, "the time of the eviction of swift"))
     group = stable.pod_group_of("swift")
     assert last > moment(group["metadata"]["creationTimestamp"])
-    wanted = window_text("5m0s", last + timedelta(minutes=5))
+    text = window_text("5m0s", last + timedelta(minutes=5))
     stable.wait(
-        lambda: stable.reasons_of("swift").get("PreemptionDelayNotElapsed") == wanted,
-        f"{wanted!r}, found {stable.reasons_of('swift')}",
+        lambda: stable.reasons_of("swift").get("PreemptionDelayNotElapsed") == text,
+        f"{text!r}, found {stable.reasons_of('swift')}",
     )
     assert group["metadata"]["name"] in stable.all(PODGROUPS)

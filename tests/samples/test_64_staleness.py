@@ -55,8 +55,8 @@ def test_the_survivors_go_when_the_grace_is_over(ward: Sample) -> None:
     since = datetime.fromisoformat(stale_since(ward, "frail"))
     group = ward.pod_group_of("frail")["metadata"]["name"]
     ward.wait(lambda: not ward.bound("frail"), "the end of the survivors")
-    wanted = ("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    ward.wait(lambda: wanted in ward.events_of("PodGroup", group), f"the event {wanted}")
+    expected = ("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")
+    ward.wait(lambda: expected in ward.events_of("PodGroup", group), f"the event {expected}")
     text = "Workload doesn't meet the minimum required number of pods (3), evicting remaining pod: "
     start = f"{text}{ward.namespace}/frail-"
 

@@ -62,8 +62,10 @@ def scheduled(pod: Json) -> tuple[str, str]:
 
 
 def test_each_part_that_needs_a_device_gets_a_stand_in(full: Sample) -> None:
-    wanted = named(full, "thirsty-a", "thirsty-b")
-    full.wait(lambda: stand_ins(full).keys() == wanted, f"{wanted}, found {set(stand_ins(full))}")
+    expected = named(full, "thirsty-a", "thirsty-b")
+    full.wait(
+        lambda: stand_ins(full).keys() == expected, f"{expected}, found {set(stand_ins(full))}"
+    )
     full.wait(
         lambda: (
             {scheduled(pod) for pod in stand_ins(full).values()} == {("False", "Unschedulable")}
@@ -91,7 +93,7 @@ def test_each_part_that_needs_a_device_gets_a_stand_in(full: Sample) -> None:
 
 def test_no_device_is_reserved_meanwhile(full: Sample) -> None:
     full.wait(lambda: len(stand_ins(full)) == 2, "two stand-ins")
-    held = reservations(full)
+    reserved = reservations(full)
     full.apply("71-elsewhere.yaml")
 
     def refusals() -> list[str]:
@@ -102,7 +104,7 @@ def test_no_device_is_reserved_meanwhile(full: Sample) -> None:
     start = f"Failed to bind pod {full.namespace}/elsewhere to node "
     assert all(event.startswith(start) and event.endswith(f": {REFUSAL}") for event in refusals())
     assert not full.bound("elsewhere")
-    assert reservations(full) == held
+    assert reservations(full) == reserved
 
 
 def reservations(sample: Sample) -> set[str]:

@@ -120,10 +120,10 @@ def _measure_scrolling(context: BrowserContext, stack: Stack) -> None:
             pages.seconds_to_speak(page, path)
             with _changes(stack, per_second):
                 page.wait_for_timeout(1_000)
-                seen = pages.scroll(page)
+                scrolling = pages.scroll(page)
             say(
-                f"{path} scrolls at {seen.fps:.0f} frames/s under {per_second} changes/s, "
-                f"longest frame {seen.longest_ms:.0f} ms (budget 50 frames/s)"
+                f"{path} scrolls at {scrolling.fps:.0f} frames/s under {per_second} changes/s, "
+                f"longest frame {scrolling.longest_ms:.0f} ms (budget 50 frames/s)"
             )
     page.close()
 

@@ -94,10 +94,10 @@ def _check_claims(cluster: DeviceCluster, live: list[dict[str, Any]]) -> None:
     for body in live:
         if kind_of(body) in ("claim", "shared-claim", "extended"):
             uid = body["metadata"]["uid"]
-            held = [claim for claim in claims if uid in _users(claim)]
+            claims_of_pod = [claim for claim in claims if uid in _users(claim)]
             name = body["metadata"]["name"]
-            assert len(held) == 1, f"{name} has {len(held)} claims"
-            assert len(_devices(held[0])) == 1, f"{name} has a claim without a device"
+            assert len(claims_of_pod) == 1, f"{name} has {len(claims_of_pod)} claims"
+            assert len(_devices(claims_of_pod[0])) == 1, f"{name} has a claim without a device"
 
 
 def _devices(claim: dict[str, Any]) -> list[str]:

@@ -73,9 +73,9 @@ class Kubelet:
         live = {item["metadata"]["uid"] for item in self.cluster.bodies(PODS) if is_live(item)}
         self.held = {uid: names for uid, names in self.held.items() if uid in live}
         node = node_of(body)
-        taken = {name for names in self.held.values() for name in names}
+        used_names = {name for names in self.held.values() for name in names}
         every = [f"{node}-gpu{index}" for index in range(GPU_NODES[node])]
-        free = [name for name in every if name not in taken]
+        free = [name for name in every if name not in used_names]
         if len(free) < count:
             return []
         self.held[body["metadata"]["uid"]] = free[:count]
@@ -96,16 +96,16 @@ class Kubelet:
         users = {body["metadata"]["uid"] for body in self.cluster.users() if not is_finished(body)}
         for body in self.cluster.bodies(RESOURCE_CLAIMS):
             meta, status = body["metadata"], body.get("status") or {}
-            left = [item for item in status.get("reservedFor") or [] if item["uid"] in users]
-            if left == (status.get("reservedFor") or []):
+            consumers = [item for item in status.get("reservedFor") or [] if item["uid"] in users]
+            if consumers == (status.get("reservedFor") or []):
                 continue
-            change: dict[str, Any] = {"reservedFor": left or None}
-            if not left:
+            change: dict[str, Any] = {"reservedFor": consumers or None}
+            if not consumers:
                 change["allocation"] = None
             self.cluster.patch(
                 RESOURCE_CLAIMS, meta["name"], {"status": change}, namespace="ns", sub="status"
             )
-            if not left and meta["name"] != SHARED_CLAIM:
+            if not consumers and meta["name"] != SHARED_CLAIM:
                 self.cluster.patch(
                     RESOURCE_CLAIMS,
                     meta["name"],

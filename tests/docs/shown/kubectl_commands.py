@@ -78,9 +78,9 @@ def verb_options(*verb: str) -> dict[str, bool]:
 
 
 def _output(*words: str) -> str:
-    done = subprocess.run([kubectl_path(), *words], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    result = subprocess.run([kubectl_path(), *words], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def _check_kinds(verb: str, arguments: Arguments) -> None:
@@ -120,10 +120,10 @@ def our_definitions() -> tuple[dict[str, Any], ...]:
 
 def _check_keys(changes: list[str]) -> None:
     """Check that the keys of ours that a command sets or removes are read by the product."""
-    known = {value for value in vars(keys).values() if isinstance(value, str)}
+    constants = {value for value in vars(keys).values() if isinstance(value, str)}
     for change in changes:
         key = change.partition("=")[0].removesuffix("-")
-        assert not key.startswith(OUR_PREFIXES) or key in known, f"nothing reads {key}"
+        assert not key.startswith(OUR_PREFIXES) or key in constants, f"nothing reads {key}"
 
 
 def patched_object(command: Command) -> dict[str, Any] | None:

@@ -67,9 +67,11 @@ def check_helm(command: Command) -> None:
 
 @cache
 def helm_options(binary: Path, verb: str) -> dict[str, bool]:
-    done = subprocess.run([str(binary), verb, "--help"], capture_output=True, text=True, check=True)
-    assert f"helm {verb} " in done.stdout, f"helm has no verb {verb}"
-    return listed_options(done.stdout)
+    result = subprocess.run(
+        [str(binary), verb, "--help"], capture_output=True, text=True, check=True
+    )
+    assert f"helm {verb} " in result.stdout, f"helm has no verb {verb}"
+    return listed_options(result.stdout)
 
 
 def check_docker(command: Command) -> None:

@@ -37,11 +37,13 @@ def document() -> dict[str, Any]:
 def curl_options() -> dict[str, bool]:
     """Return the options of curl; those of our pages where there is no curl."""
     try:
-        done = subprocess.run(["curl", "--help", "all"], capture_output=True, text=True, check=True)
+        result = subprocess.run(
+            ["curl", "--help", "all"], capture_output=True, text=True, check=True
+        )
     except FileNotFoundError:
         flags = ("-s", "-f", "-S", "-N", "--silent", "--show-error", "--fail")
         return dict.fromkeys(flags, False) | dict.fromkeys(("-X", "-H", "-o", *DATA), True)
-    return listed_options(done.stdout)
+    return listed_options(result.stdout)
 
 
 def check_curl(command: Command) -> None:
@@ -77,8 +79,8 @@ def check_call(method: str, target: str, headers: list[str] | None = None) -> No
     queries = {parameter["name"] for parameter in parameters if parameter["in"] == "query"}
     shown = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
     assert shown <= queries, f"{method} {path} has no parameter {sorted(shown - queries)}"
-    known = {item["name"].lower() for item in parameters if item["in"] == "header"}
-    unknown = {header.lower() for header in headers or ()} - known - GENERAL_HEADERS
+    header_names = {item["name"].lower() for item in parameters if item["in"] == "header"}
+    unknown = {header.lower() for header in headers or ()} - header_names - GENERAL_HEADERS
     assert not unknown, f"{method} {path} has no header {sorted(unknown)}"
 
 

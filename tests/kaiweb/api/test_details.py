@@ -331,8 +331,8 @@ def test_an_admin_takes_a_queue_over_and_the_audit_log_says_from_whom(
     path = f"{API}/queues/physics/take-over?reason=moved"
     refused = client.post(path, {"owner": "flux"}, format="json")
     assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[1]) == (409, "field-owned")
-    taken = client.post(path, {"owner": "argocd"}, format="json")
-    assert (taken.status_code, taken.json()["managedBy"]) == (200, "")
+    response = client.post(path, {"owner": "argocd"}, format="json")
+    assert (response.status_code, response.json()["managedBy"]) == (200, "")
     managers = [
         entry["manager"]
         for entry in cluster_with_work.raw(QUEUES, "physics")["metadata"].get("managedFields", [])

@@ -60,14 +60,14 @@ def test_a_killed_apply_is_rolled_back_as_a_whole(
     is_written: bool,
 ) -> None:
     before = {name: cluster.raw(QUEUES, name)["spec"] for name in cluster.names(QUEUES)}
-    write, written = change_sets._write, []
+    write, written_names = change_sets._write, []
 
     def killed_half_way(*arguments: Any) -> None:
-        if len(written) == HALF and not is_written:
+        if len(written_names) == HALF and not is_written:
             raise KilledError
         write(*arguments)
-        written.append(arguments[2].name)
-        if len(written) > HALF:
+        written_names.append(arguments[2].name)
+        if len(written_names) > HALF:
             raise KilledError
 
     with monkeypatch.context() as patch:
@@ -83,8 +83,11 @@ def test_a_killed_apply_is_rolled_back_as_a_whole(
     cause = "the process that applied it ended half-way"
     assert (change["state"], change["error"]) == ("rolledBack", cause)
     states = [step["state"] for step in change["steps"]]
-    assert (states.count("undone"), states.count("pending")) == (len(written), COUNT - HALF - 1)
-    for name in written:
+    assert (states.count("undone"), states.count("pending")) == (
+        len(written_names),
+        COUNT - HALF - 1,
+    )
+    for name in written_names:
         reasons = [
             row["reason"] for row in client.get(f"/api/v1/audit?queue={name}").json()["items"]
         ]

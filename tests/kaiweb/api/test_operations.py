@@ -51,7 +51,7 @@ def test_a_started_simulation_names_its_operation(
 def test_what_is_under_way_can_be_listed(client: APIClient, admin: User) -> None:
     now = timezone.now()
     running = a_simulation(admin, SimulationState.RUNNING)
-    done = a_simulation(admin, SimulationState.DONE, created_at=now - timedelta(hours=1))
+    finished = a_simulation(admin, SimulationState.DONE, created_at=now - timedelta(hours=1))
     applying = a_change(admin, ChangeSetState.APPLYING, changed_at=now + timedelta(seconds=1))
     failed = a_change(
         admin, ChangeSetState.ROLLED_BACK, changed_at=now - timedelta(hours=2), error="no"
@@ -59,7 +59,7 @@ def test_what_is_under_way_can_be_listed(client: APIClient, admin: User) -> None
     a_change(admin, ChangeSetState.DRAFT)
     a_change(admin, ChangeSetState.APPLIED, changed_at=now - timedelta(days=8))
     under_way = [(f"change-{applying.pk}", "running"), (f"simulation-{running.pk}", "running")]
-    ended = [(f"simulation-{done.pk}", "done"), (f"change-{failed.pk}", "failed")]
+    ended = [(f"simulation-{finished.pk}", "done"), (f"change-{failed.pk}", "failed")]
     assert listed(client) == [*under_way, *ended]
     assert listed(client, "?state=queued,running") == under_way
     assert listed(client, "?state=queued&state=failed") == ended[1:]

@@ -96,9 +96,9 @@ def test_what_was_done_before_the_lock_is_answered_as_done_and_completed_later(
     real, lock = FakeGateway.patch, locked()
 
     def and_lock(self: FakeGateway, *args: Any, **options: Any) -> Any:
-        written = real(self, *args, **options)
+        answer = real(self, *args, **options)
         lock.__enter__()
-        return written
+        return answer
 
     monkeypatch.setattr(FakeGateway, "patch", and_lock)
     try:
@@ -189,9 +189,9 @@ def test_a_move_after_which_the_tree_could_not_be_seen_is_answered_as_done(
     real = FakeGateway.patch
 
     def then_slow_down(self: FakeGateway, *args: Any, **options: Any) -> Any:
-        written = real(self, *args, **options)
+        answer = real(self, *args, **options)
         cluster.fail_next("list", "queues", TooManyRequestsError("slow down"))
-        return written
+        return answer
 
     monkeypatch.setattr(FakeGateway, "patch", then_slow_down)
     response = patch(client, cluster, {"parent": "product"})

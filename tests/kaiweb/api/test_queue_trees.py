@@ -128,9 +128,9 @@ def test_an_editor_applies_what_is_below_and_nothing_else(
     editor: APIClient, cluster: FakeGateway
 ) -> None:
     assert put(editor).status_code == 200
-    taken = {"name": "science", "children": [{"name": "product"}]}
+    subtree = {"name": "science", "children": [{"name": "product"}]}
     own = {"name": "science", "quota": {"gpu": 99}}
-    for tree in (taken, own):
+    for tree in (subtree, own):
         assert put(editor, tree, "?dryRun=true").status_code == 403
         assert put(editor, tree).status_code == 403
     assert gpu(cluster, "science")["quota"] == 20

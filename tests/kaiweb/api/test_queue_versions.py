@@ -103,13 +103,13 @@ def test_a_queue_made_anew_under_the_same_name_is_another_version(
 def test_rest_writes_and_live_rows_carry_the_same_version(
     client: APIClient, cluster: FakeGateway, sync: Callable[[], None]
 ) -> None:
-    written = send(client, "patch", {"priority": 3}, client.get(PHYSICS)["ETag"])
+    response = send(client, "patch", {"priority": 3}, client.get(PHYSICS)["ETag"])
     write_status(cluster, "physics", 9)
     sync()
     (row,) = queue_items(["physics"])
     read = client.get(PHYSICS)
-    assert row["etag"] == written["ETag"] == read["ETag"] == read.json()["etag"]
-    assert written["ETag"].startswith('"2-')
+    assert row["etag"] == response["ETag"] == read["ETag"] == read.json()["etag"]
+    assert response["ETag"].startswith('"2-')
 
 
 def test_a_read_of_a_queue_is_never_unchanged_since_its_use_changes(client: APIClient) -> None:

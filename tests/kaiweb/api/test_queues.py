@@ -388,8 +388,8 @@ def test_a_token_for_a_subtree_stays_in_it(admin: Any, cluster: FakeGateway) -> 
 def test_options_of_a_queue_are_written_as_annotations_and_shown(
     client: APIClient, cluster: FakeGateway, sync: Callable[[], None]
 ) -> None:
-    wanted = {"userFairness": True, "gpuModels": {"A100": {"quota": 4, "limit": 8}}}
-    answer = patch(client, cluster, "physics", wanted)
+    options = {"userFairness": True, "gpuModels": {"A100": {"quota": 4, "limit": 8}}}
+    answer = patch(client, cluster, "physics", options)
     assert answer.status_code == 200
     assert answer.json()["queue"]["userFairness"] is True
     annotations = cluster.raw(QUEUES, "physics")["metadata"]["annotations"]

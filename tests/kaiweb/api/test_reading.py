@@ -318,8 +318,8 @@ def test_nodes_and_gpus_agree(client: APIClient, world: Mirror) -> None:
     assert {name: value for name, value in node.items() if name != "labels"} == nodes[0]
     assert client.get(f"{API}/nodes/n9").status_code == 404
     assert get(client, "/gpus/n1/2") == cells[2]
-    for missing in ("n1/8", "n9/0"):
-        assert client.get(f"{API}/gpus/{missing}").status_code == 404
+    for unknown_gpu in ("n1/8", "n9/0"):
+        assert client.get(f"{API}/gpus/{unknown_gpu}").status_code == 404
 
 
 def test_a_broken_device_is_shown(client: APIClient, world: Mirror) -> None:

@@ -118,8 +118,8 @@ def test_problem_json_may_be_all_that_a_client_accepts(
     headers = {"Accept": "application/problem+json"}
     fine = client.get(f"{URL}/physics", headers=headers)
     assert (fine.status_code, fine["Content-Type"]) == (200, "application/json")
-    missing = client.get(f"{URL}/ghost", headers=headers)
-    assert (missing.status_code, missing["Content-Type"]) == (404, "application/problem+json")
+    response = client.get(f"{URL}/ghost", headers=headers)
+    assert (response.status_code, response["Content-Type"]) == (404, "application/problem+json")
     assert client.get(URL, headers={"Accept": "text/csv"}).status_code == 406
 
 

@@ -67,8 +67,8 @@ def test_a_hold_is_written_answered_and_audited(client: APIClient, groups: FakeG
 def test_a_held_workload_says_so_in_list_and_explanation(
     client: APIClient, groups: FakeGateway
 ) -> None:
-    held = annotations_of_hold(Hold("waits for the audit"))
-    marks = {name: value for name, value in held.items() if value is not None}
+    annotations = annotations_of_hold(Hold("waits for the audit"))
+    marks = {name: value for name, value in annotations.items() if value is not None}
     show(modified(PODGROUPS, a_group("train", 2, queue="physics", annotations=marks)))
     item = client.get(URL).json()
     assert item["hold"] == {"reason": "waits for the audit", "until": None, "by": ""}
@@ -81,8 +81,8 @@ def test_the_wait_after_a_maximum_run_time_is_shown_as_such_and_can_be_released(
     client: APIClient, groups: FakeGateway
 ) -> None:
     until = datetime(2126, 1, 1, tzinfo=UTC)
-    held = annotations_of_hold(Hold("ran for its maximum of 1h0m0s", until, BY_MAX_RUN_TIME))
-    marks = {**held, "kaiweb.dev/run-deadline": "2026-05-01T10:00:00Z"}
+    annotations = annotations_of_hold(Hold("ran for its maximum of 1h0m0s", until, BY_MAX_RUN_TIME))
+    marks = {**annotations, "kaiweb.dev/run-deadline": "2026-05-01T10:00:00Z"}
     show(modified(PODGROUPS, a_group("train", 2, queue="physics", annotations=marks)))
     item = client.get(URL).json()
     assert item["hold"]["by"] == "max-run-time"

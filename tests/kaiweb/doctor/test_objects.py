@@ -80,8 +80,8 @@ def test_old_pods_of_ours_without_a_pod_group_are_named() -> None:
 
 def test_bind_requests_that_nobody_carries_out_are_named() -> None:
     requests = [body(BINDREQUESTS, f"r{number}", namespace="lab") for number in range(7)]
-    done = body(BINDREQUESTS, "done", namespace="lab", status={"phase": "Succeeded"})
-    (line,) = lines(check_bind_requests, cluster(BINDREQUESTS, *requests, done))
+    succeeded = body(BINDREQUESTS, "done", namespace="lab", status={"phase": "Succeeded"})
+    (line,) = lines(check_bind_requests, cluster(BINDREQUESTS, *requests, succeeded))
     assert "lab/r0, lab/r1, lab/r2, lab/r3, lab/r4 and 2 more" in line
     assert line.endswith("are not carried out since more than 120 s")
 

@@ -315,8 +315,8 @@ def test_a_state_folder_that_takes_no_writes_is_a_fault_until_it_does(
 ) -> None:
     check = HomeCheck(clock)
     assert check() == ""
-    written = home / "run" / checks.WRITE_TEST
-    assert written.stat().st_mode & 0o777 == 0o600
+    test_file = home / "run" / checks.WRITE_TEST
+    assert test_file.stat().st_mode & 0o777 == 0o600
 
     def full(*_args: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

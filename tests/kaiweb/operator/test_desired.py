@@ -47,22 +47,22 @@ def test_without_objects_the_default_shard_runs() -> None:
 
 
 def test_a_config_that_says_the_defaults_changes_no_process() -> None:
-    wanted, _ = _wanted(_config(**FULL))
-    assert wanted == DesiredProcesses()
+    desired, _ = _wanted(_config(**FULL))
+    assert desired == DesiredProcesses()
     # Unless the installation's own environment says otherwise.
-    wanted, _ = _wanted(_config(**FULL), KAIWEB_GPU_SHARING="0")
-    assert wanted.environment == {"web": {"KAIWEB_GPU_SHARING": "1"}}
+    desired, _ = _wanted(_config(**FULL), KAIWEB_GPU_SHARING="0")
+    assert desired.environment == {"web": {"KAIWEB_GPU_SHARING": "1"}}
 
 
 def test_every_shard_on_record_runs_beside_default() -> None:
-    wanted, problems = _wanted(None, _shards(amber={"partitionLabelValue": "amber"}, birch={}))
-    assert (wanted.shards, problems) == (("amber", "birch", "default"), {})
+    desired, problems = _wanted(None, _shards(amber={"partitionLabelValue": "amber"}, birch={}))
+    assert (desired.shards, problems) == (("amber", "birch", "default"), {})
 
 
 def test_a_shard_that_was_never_fine_does_not_start_and_one_that_was_goes_on() -> None:
     shards = _shards(amber={"placementStrategy": {"gpu": "pile"}}, birch={"actions": {"nap": {}}})
-    wanted, problems = _wanted(None, shards, DesiredProcesses(shards=("amber", "default")))
-    assert wanted.shards == ("amber", "default")
+    desired, problems = _wanted(None, shards, DesiredProcesses(shards=("amber", "default")))
+    assert desired.shards == ("amber", "default")
     assert problems == {
         "amber": "placementStrategy.gpu: expected one of binpack, spread, fragmentation, got 'pile'",
         "birch": "actions: unknown action 'nap'",
@@ -71,15 +71,15 @@ def test_a_shard_that_was_never_fine_does_not_start_and_one_that_was_goes_on() -
 
 def test_a_name_that_cannot_be_a_process_never_runs() -> None:
     shards = _shards(**{"pool.eu": {}})
-    wanted, problems = _wanted(None, shards, DesiredProcesses(shards=("pool.eu", "default")))
-    assert wanted.shards == ("default",)
+    desired, problems = _wanted(None, shards, DesiredProcesses(shards=("pool.eu", "default")))
+    assert desired.shards == ("default",)
     assert problems["pool.eu"].startswith("metadata.name: expected a DNS label")
     assert "got 'pool.eu'" in problems["pool.eu"]
 
 
 def test_a_deleted_shard_is_wanted_no_longer() -> None:
-    wanted, _ = _wanted(None, {}, DesiredProcesses(shards=("amber", "default")))
-    assert wanted.shards == ("default",)
+    desired, _ = _wanted(None, {}, DesiredProcesses(shards=("amber", "default")))
+    assert desired.shards == ("default",)
 
 
 def test_time_based_fairness_needs_to_know_a_prometheus() -> None:
@@ -113,8 +113,8 @@ def test_the_config_sets_flags_of_the_controllers() -> None:
             "args": {"gpuMemoryToFractionRatio": 0.25},
         },
     )
-    wanted, _ = _wanted(config)
-    assert wanted.arguments == {
+    desired, _ = _wanted(config)
+    assert desired.arguments == {
         "controllers": (
             "--scheduler-name=ours",
             "--pod-label-selector=a=1,b=2",
@@ -127,7 +127,7 @@ def test_the_config_sets_flags_of_the_controllers() -> None:
             "--node-scale-adjuster",
         )
     }
-    assert wanted.environment == {
+    assert desired.environment == {
         "web": {"KAIWEB_SCHEDULER_NAME": "ours"},
         "scheduling-default": {"KAIWEB_METRICS_NAMESPACE": "gpus"},
     }
@@ -146,8 +146,8 @@ def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() 
         podGroupController={"service": {"enabled": False}},
         scheduler={"service": {"enabled": False}},
     )
-    wanted, _ = _wanted(config)
-    assert wanted.environment == {
+    desired, _ = _wanted(config)
+    assert desired.environment == {
         "web": {
             "KAIWEB_GPU_SHARING": "0",
             "KAIWEB_BLOCK_NVIDIA_VISIBLE_DEVICES": "1",
@@ -158,7 +158,7 @@ def test_the_config_sets_switches_of_the_webhooks_and_switches_components_off() 
         },
         "binding": {"KAIWEB_BINDER": '{"plugins":{"hamicore":{"enabled":true}}}'},
     }
-    assert wanted.off == ("binding", "scheduling-default")
-    assert wanted.arguments == {
+    assert desired.off == ("binding", "scheduling-default")
+    assert desired.arguments == {
         "controllers": ("--group-pods=false", "--podgroup-status=false", "--queue-status=false")
     }

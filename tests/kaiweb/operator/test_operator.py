@@ -97,9 +97,9 @@ def test_config_and_shard_become_ready_and_are_then_left_alone(scene: Scene) -> 
             "DependenciesFulfilled": ("True", "Dependencies are fulfilled"),
             "Ready": ("True", "System is ready"),
         }
-    written = len(scene.gateway.calls)
+    writes = len(scene.gateway.calls)
     scene.passes(3)
-    assert len(scene.gateway.calls) == written
+    assert len(scene.gateway.calls) == writes
     assert scene.gateway.raw(CONFIGS, "kai-config")["spec"] == before
 
 
@@ -107,19 +107,19 @@ def test_a_new_generation_is_reported_as_reconciling_before_it_is_applied(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.put(SHARDS, "default", generation=4)
-    seen: list[list[Json]] = []
+    conditions: list[list[Json]] = []
     patch = FakeGateway.patch
 
     def spy(gateway: FakeGateway, *arguments: Any, **options: Any) -> Json:
-        seen.append(arguments[2]["status"]["conditions"])
+        conditions.append(arguments[2]["status"]["conditions"])
         assert options == {"sub": "status"}
         return patch(gateway, *arguments, **options)
 
     monkeypatch.setattr(FakeGateway, "patch", spy)
     scene.passes(1)
-    assert [(item["type"], item["status"]) for item in seen[0]] == [("Reconciling", "True")]
-    assert [item["observedGeneration"] for item in seen[1]] == [4] * 5
-    assert len(seen) == 2
+    assert [(item["type"], item["status"]) for item in conditions[0]] == [("Reconciling", "True")]
+    assert [item["observedGeneration"] for item in conditions[1]] == [4] * 5
+    assert len(conditions) == 2
 
 
 def test_a_config_of_another_name_has_no_effect_and_no_status(scene: Scene) -> None:

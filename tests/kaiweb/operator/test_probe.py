@@ -77,8 +77,8 @@ def test_an_ended_process_is_not_up_even_if_the_supervisor_still_lists_it(machin
 
 def test_without_a_supervisor_nothing_is_up_and_nothing_adopted(machine: Machine) -> None:
     write_desired(machine.home, DesiredProcesses())
-    seen = machine.probe.look(("default",), 0.0)
-    assert (seen.up, seen.is_applied) == (frozenset(), False)
+    observation = machine.probe.look(("default",), 0.0)
+    assert (observation.up, observation.is_applied) == (frozenset(), False)
 
 
 def test_a_change_is_applied_when_the_supervisor_has_written_after_it(machine: Machine) -> None:
@@ -109,5 +109,5 @@ def test_a_process_that_makes_no_progress_is_not_up_and_the_watchdog_says_why(
     state = {"pid": 10, "is_steady": True, "restarts": 0, "hangs": 0, "fault": "no progress"}
     children_file(machine.home).parent.mkdir()
     children_file(machine.home).write_text(json.dumps({"web": state}))
-    seen = machine.probe.look((), 0.0)
-    assert (seen.up, seen.faults) == (frozenset(), {"web": "no progress"})
+    observation = machine.probe.look((), 0.0)
+    assert (observation.up, observation.faults) == (frozenset(), {"web": "no progress"})

@@ -100,14 +100,14 @@ def test_a_new_shard_gets_a_port_that_stays_and_is_listed(tmp_path, monkeypatch)
 
 
 def test_what_the_config_asks_for_reaches_the_processes_it_concerns(tmp_path, monkeypatch):
-    wanted = DesiredProcesses(
+    desired = DesiredProcesses(
         off=("binding",),
         arguments={"controllers": ("--group-pods=false",)},
         environment={"web": {"KAIWEB_GPU_SHARING": "0"}},
     )
     plan = _plan(tmp_path, monkeypatch, None)
     plain = {spec.name: spec for spec in specs(plan, DesiredProcesses())}
-    listed = {spec.name: spec for spec in specs(plan, wanted)}
+    listed = {spec.name: spec for spec in specs(plan, desired)}
     assert set(plain) - set(listed) == {"binding"}
     assert listed["controllers"].command == (*plain["controllers"].command, "--group-pods=false")
     assert listed["web"].env == {**plain["web"].env, "KAIWEB_GPU_SHARING": "0"}

@@ -95,10 +95,10 @@ def test_a_file_that_is_not_there_yet_is_fine(tmp_path: Path) -> None:
 
 
 def test_a_taken_web_port_is_named() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
         with pytest.raises(
             StartError, match=f"port {port} is taken; choose another with KAIWEB_PORT"
         ):

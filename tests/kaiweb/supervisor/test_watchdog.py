@@ -218,14 +218,16 @@ def test_a_hang_in_native_code_is_ended_and_its_object_left_out(tmp_path: Path):
     spec = ProcessSpec(name="reader", wave=0, command=command, env={"KAIWEB_HANG_S": "1"})
     supervisor = Supervisor([spec], home=tmp_path, say=lines.append)
     supervisor.start_wave(0)
-    done = tmp_path / "done"
+    marker = tmp_path / "done"
     try:
         supervisor.wait_for(
-            lambda: done.exists() and done.read_text().endswith("last\n"), what="it", timeout_s=40
+            lambda: marker.exists() and marker.read_text().endswith("last\n"),
+            what="it",
+            timeout_s=40,
         )
     finally:
         supervisor.stop()
-    assert done.read_text() == "good\ngood\nlast\n"
+    assert marker.read_text() == "good\ngood\nlast\n"
     (entry,) = read_entries(tmp_path)
     assert (entry.process, entry.held) == (
         "reader", HeldObject("reading", "Pod", "team", "bad", "uid-bad", "7"),
@@ -243,9 +245,9 @@ def test_a_stopped_process_is_started_again_and_blames_nobody(tmp_path: Path):
     spec = ProcessSpec(name="reader", wave=0, command=command, env={"KAIWEB_HANG_S": "1"})
     supervisor = Supervisor([spec], home=tmp_path, say=lines.append)
     supervisor.start_wave(0)
-    done = tmp_path / "done"
+    marker = tmp_path / "done"
     try:
-        supervisor.wait_for(done.exists, what="its first work", timeout_s=20)
+        supervisor.wait_for(marker.exists, what="its first work", timeout_s=20)
         pid = read_children(tmp_path)["reader"].pid
         os.kill(pid, signal.SIGSTOP)
         supervisor.wait_for(

@@ -74,8 +74,8 @@ def test_a_workload_on_two_models_is_divided_by_its_pods(sample_at: SampleAt) ->
     PodGroup.objects.filter(pk=group.pk).update(allocated_gpu=8)
     sample_at(0)
     sample_at(10)
-    held = dict(OwnerUse.objects.values_list("model", "allocated"))
-    assert held == {MODEL: 60, "A100": 20}
+    allocated = dict(OwnerUse.objects.values_list("model", "allocated"))
+    assert allocated == {MODEL: 60, "A100": 20}
 
 
 def test_an_unset_quota_guarantees_nothing_and_an_unlimited_one_everything(
@@ -86,7 +86,7 @@ def test_an_unset_quota_guarantees_nothing_and_an_unlimited_one_everything(
     hold("other", "bob", 3)
     sample_at(0)
     sample_at(10)
-    in_quota = {name: (held, inside) for name, (held, inside, *_) in queue_use().items()}
+    in_quota = {name: (allocated, inside) for name, (allocated, inside, *_) in queue_use().items()}
     assert in_quota == {"lab": (20, 0), "dept": (20, 20), "other": (30, 30)}
 
 

@@ -15,8 +15,13 @@ def at(day: int, hour: int = 0, minute: int = 0) -> datetime:
 
 
 def test_a_range_is_divided_into_the_coarsest_spans_that_are_complete() -> None:
-    done = {DAY: at(29), HOUR: at(29, 11), FIVE_MINUTES: at(29, 11, 55), MINUTE: at(29, 11, 58)}
-    assert tiers.pieces(at(26, 22), NOON, done, step=DAY) == [
+    rolled_up_to = {
+        DAY: at(29),
+        HOUR: at(29, 11),
+        FIVE_MINUTES: at(29, 11, 55),
+        MINUTE: at(29, 11, 58),
+    }
+    assert tiers.pieces(at(26, 22), NOON, rolled_up_to, step=DAY) == [
         Piece(HOUR, at(26, 22), at(27)),
         Piece(DAY, at(27), at(29)),
         Piece(HOUR, at(29), at(29, 11)),
@@ -27,8 +32,8 @@ def test_a_range_is_divided_into_the_coarsest_spans_that_are_complete() -> None:
 
 
 def test_no_piece_is_coarser_than_the_step() -> None:
-    done = {DAY: at(29), HOUR: at(29, 12)}
-    assert tiers.pieces(at(28), NOON, done, step=HOUR) == [Piece(HOUR, at(28), NOON)]
+    rolled_up_to = {DAY: at(29), HOUR: at(29, 12)}
+    assert tiers.pieces(at(28), NOON, rolled_up_to, step=HOUR) == [Piece(HOUR, at(28), NOON)]
 
 
 def test_without_sums_the_samples_answer() -> None:

@@ -60,20 +60,20 @@ def test_the_earlier_of_two_times_applies() -> None:
 
 def test_workers_survive_an_unexpected_error_and_end_when_closed() -> None:
     queue = WorkQueue(first_s=0.0, max_s=0.0)
-    seen: list[str] = []
-    done = threading.Event()
+    keys: list[str] = []
+    finished = threading.Event()
 
     def work(key: str) -> None:
-        seen.append(key)
-        if len(seen) == 1:
+        keys.append(key)
+        if len(keys) == 1:
             raise RuntimeError("unexpected")
-        done.set()
+        finished.set()
 
     threads = start_workers(queue, work, 2, "test")
     queue.add("a")
-    assert done.wait(5)
+    assert finished.wait(5)
     queue.close()
     for thread in threads:
         thread.join(5)
-    assert seen[:2] == ["a", "a"]
+    assert keys[:2] == ["a", "a"]
     assert not any(thread.is_alive() for thread in threads)

@@ -284,11 +284,11 @@ def test_a_karta_rules_alone_two_of_them_or_the_flag_off_mean_the_base_rules(
     karta = live.create(puzzle)
     uid = karta["metadata"]["uid"]
     role = "example.test/role"
-    known = len(controllers.store.view().kinds[KARTAS])
+    kartas = len(controllers.store.view().kinds[KARTAS])
 
     def is_known(count: int) -> None:
         eventually(
-            lambda: len(controllers.store.view().kinds[KARTAS]) == known + count,
+            lambda: len(controllers.store.view().kinds[KARTAS]) == kartas + count,
             "the Kartas are seen",
             60.0,
         )

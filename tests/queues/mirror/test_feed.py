@@ -86,9 +86,9 @@ def test_messages_of_several_kinds_keep_their_order_and_gather() -> None:
     line = MessageQueue()
     for resource in (QUEUES, PODS, PODS, PODGROUPS):
         line.apply(resource, None)  # type: ignore[arg-type]
-    taken = line.take(timeout_s=0.1)
-    assert [message.resource for message in taken] == [QUEUES, PODS, PODS, PODGROUPS]
-    assert all(isinstance(message, EventMessage) for message in taken)
+    batch = line.take(timeout_s=0.1)
+    assert [message.resource for message in batch] == [QUEUES, PODS, PODS, PODGROUPS]
+    assert all(isinstance(message, EventMessage) for message in batch)
     assert line.take(timeout_s=0.0) == []
 
 

@@ -92,9 +92,9 @@ def test_a_queue_with_a_forbidden_amount_is_mirrored_with_that_amount_unset(mirr
 
 def test_a_repeated_event_writes_no_row_and_publishes_no_change(mirror: Mirror) -> None:
     mirror.consume([listed(QUEUES, a_queue("a", 5))])
-    written, sent_events = mirror.writer.written, len(changes())
+    rows_before, sent_events = mirror.writer.written, len(changes())
     mirror.consume([modified(QUEUES, a_queue("a", 5)), added(QUEUES, a_queue("a", 5))])
-    assert (mirror.writer.written, len(changes())) == (written, sent_events)
+    assert (mirror.writer.written, len(changes())) == (rows_before, sent_events)
 
 
 def test_an_older_event_never_replaces_a_newer_row(mirror: Mirror) -> None:

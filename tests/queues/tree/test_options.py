@@ -66,8 +66,8 @@ def test_the_webhook_refuses_an_option_that_cannot_be_read() -> None:
 
 def test_an_edit_sets_options_and_its_inverse_removes_them() -> None:
     before = body(other="kept")
-    wanted = {"userFairness": True, "gpuModels": {"A100": {"quota": 8, "limit": "unlimited"}}}
-    after, faults = edits.apply(before, wanted)
+    options = {"userFairness": True, "gpuModels": {"A100": {"quota": 8, "limit": "unlimited"}}}
+    after, faults = edits.apply(before, options)
     assert faults == ()
     assert after["metadata"]["annotations"] == {
         "other": "kept",

@@ -149,9 +149,13 @@ def test_a_shared_device_is_held_only_once_the_binder_gave_it() -> None:
     memory = pod(
         container(), annotations={"gpu-memory": "2000", "received-resource-type": "Fraction"}
     )
-    held = allocated_resources(memory, pod_demand(memory), 16_384)
+    amounts = allocated_resources(memory, pod_demand(memory), 16_384)
     # 0.1220703125 is finer than a quantity can say; a status would never agree with its count.
-    assert held == {"nvidia.com/gpu": Fraction(122_070_313, 10**9)} == parse_list(format_list(held))
+    assert (
+        amounts
+        == {"nvidia.com/gpu": Fraction(122_070_313, 10**9)}
+        == parse_list(format_list(amounts))
+    )
     with pytest.raises(
         AccountingError, match="pod lab/p holds gpu-memory on node n1, whose GPU memory is unknown"
     ):

@@ -91,7 +91,7 @@ def test_no_cell_is_given_to_two_owners_or_groups(
         if len(mine) == len(names):
             for cell, name in zip(mine, names, strict=True):
                 assert owner.setdefault(cell, name) == name
-    wanted = {t.key: t.whole or len(t.groups) or bool(t.reserves) for t in tenants}
-    if all(len(cells[key]) == number for key, number in wanted.items()):
+    expected = {t.key: t.whole or len(t.groups) or bool(t.reserves) for t in tenants}
+    if all(len(cells[key]) == number for key, number in expected.items()):
         again = assign(count, [replace(t, cells=cells[t.key]) for t in tenants])
         assert again == cells

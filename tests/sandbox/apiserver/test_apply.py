@@ -62,15 +62,15 @@ async def test_apply_creates_and_then_changes_nothing(cluster: InProcess) -> Non
 async def test_equal_values_are_shared_and_survive_one_owner(cluster: InProcess) -> None:
     await apply_data(cluster, "m1", x="1", y="2")
     await apply_data(cluster, "m2", x="1")
-    left = (await apply_data(cluster, "m1", y="2")).ok()
-    assert left["data"] == {"x": "1", "y": "2"}
-    assert owners(left) == {"m1": ["y"], "m2": ["x"]}
+    applied = (await apply_data(cluster, "m1", y="2")).ok()
+    assert applied["data"] == {"x": "1", "y": "2"}
+    assert owners(applied) == {"m1": ["y"], "m2": ["x"]}
 
 
 async def test_fields_left_out_are_removed(cluster: InProcess) -> None:
     await apply_data(cluster, "m1", x="1", y="2")
-    left = (await apply_data(cluster, "m1", y="2")).ok()
-    assert left["data"] == {"y": "2"}
+    applied = (await apply_data(cluster, "m1", y="2")).ok()
+    assert applied["data"] == {"y": "2"}
 
 
 async def test_containers_that_removal_empties_go_too(cluster: InProcess) -> None:
@@ -102,9 +102,9 @@ async def test_several_conflicts_are_listed_by_manager(cluster: InProcess) -> No
 
 async def test_force_takes_the_field_over(cluster: InProcess) -> None:
     await apply_data(cluster, "m1", x="1", y="1")
-    taken = (await apply_data(cluster, "m2", "&force=true", x="9")).ok()
-    assert taken["data"] == {"x": "9", "y": "1"}
-    assert owners(taken) == {"m1": ["y"], "m2": ["x"]}
+    applied = (await apply_data(cluster, "m2", "&force=true", x="9")).ok()
+    assert applied["data"] == {"x": "9", "y": "1"}
+    assert owners(applied) == {"m1": ["y"], "m2": ["x"]}
 
 
 async def test_plain_patch_takes_fields_without_asking(cluster: InProcess) -> None:

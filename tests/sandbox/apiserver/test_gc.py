@@ -50,8 +50,8 @@ async def test_dependent_with_another_living_owner_stays(running: InProcess) -> 
 
 async def test_foreground_owner_waits_for_blocking_dependents(running: InProcess) -> None:
     await family(running, "child", blocks=True)
-    held = {"metadata": {"finalizers": ["example.com/hold"]}}
-    await running.patch(f"{MAPS}/child", held)
+    with_finalizer = {"metadata": {"finalizers": ["example.com/hold"]}}
+    await running.patch(f"{MAPS}/child", with_finalizer)
     answer = (await running.delete(f"{MAPS}/owner", {"propagationPolicy": "Foreground"})).ok()
     assert answer["metadata"]["finalizers"] == ["foregroundDeletion"]
     await settled(lambda: running.store.get("configmaps", "default", "child").terminating)  # type: ignore[union-attr]

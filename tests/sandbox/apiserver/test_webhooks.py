@@ -125,18 +125,18 @@ async def test_a_write_that_comes_between_is_no_conflict_of_who_deletes(
 ) -> None:
     await cluster.post(MAPS, configmap("a", k="v"))
     await hooks.register("validating")
-    seen: list[dict[str, Any]] = []
+    reviews: list[dict[str, Any]] = []
 
     async def meanwhile(_hook: dict[str, Any], review: dict[str, Any]) -> dict[str, Any]:
         if review["request"]["operation"] == "DELETE":
-            seen.append(review["request"]["oldObject"]["data"])
-            if len(seen) == 1:
+            reviews.append(review["request"]["oldObject"]["data"])
+            if len(reviews) == 1:
                 (await cluster.patch(f"{MAPS}/a", {"data": {"k": "w"}})).ok()
         return {"allowed": True}
 
     monkeypatch.setattr(cluster.server._webhooks, "_post", meanwhile)
     (await cluster.delete(f"{MAPS}/a")).ok()
-    assert seen == [{"k": "v"}, {"k": "w"}]
+    assert reviews == [{"k": "v"}, {"k": "w"}]
     assert (await cluster.get(f"{MAPS}/a")).code == 404
 
 

@@ -98,8 +98,8 @@ def test_rollout_never_has_too_few_available_nor_too_many() -> None:
     new_available, old_available = 0, 4
     for _ in range(30):
         sets = [rs(NEW, new, new_available, 2), rs("web-old", old, old_available)]
-        wanted = scales(deployment.plan(web(), sets, NOW))
-        new, old = wanted.get(NEW, new), wanted.get("web-old", old)
+        replicas = scales(deployment.plan(web(), sets, NOW))
+        new, old = replicas.get(NEW, new), replicas.get("web-old", old)
         # Old pods go at once; new ones become available a step later.
         old_available = min(old_available, old)
         assert new_available + old_available >= 3

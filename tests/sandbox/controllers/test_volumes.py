@@ -117,12 +117,12 @@ def test_two_claims_never_share_a_volume() -> None:
 
 
 def test_a_claim_may_name_its_volume_unless_another_has_it() -> None:
-    taken = {"namespace": "ns", "name": "other", "uid": "uid-other"}
+    other_claim = {"namespace": "ns", "name": "other", "uid": "uid-other"}
     named = claim(volume="big")
     cluster = Cluster(named, claim("late", volume="gone"), volume("big", "50Gi"))
     cluster.settle()
     assert cluster.claim() == ("Bound", "big")
-    cluster = Cluster(claim(volume="big"), volume("big", "50Gi", reference=taken))
+    cluster = Cluster(claim(volume="big"), volume("big", "50Gi", reference=other_claim))
     cluster.settle()
     assert cluster.claim()[0] == "Pending"
 

@@ -148,7 +148,7 @@ def _capacity(random: Random) -> Json:
 
 
 def _held(random: Random, devices: list[tuple[str, str, Json]]) -> list[Json]:
-    held = []
+    allocated_claims = []
     for number, (driver, pool, device) in enumerate(devices):
         if random.random() > 0.25:
             continue
@@ -158,8 +158,10 @@ def _held(random: Random, devices: list[tuple[str, str, Json]]) -> list[Json]:
             result["consumedCapacity"] = {"memory": f"{random.randint(1, 4)}Gi"}
         allocation = {"devices": {"results": [result]}}
         meta = {"name": f"held{number}", "namespace": "ns", "uid": f"held{number}"}
-        held.append({"metadata": meta, "spec": {}, "status": {"allocation": allocation}})
-    return held
+        allocated_claims.append(
+            {"metadata": meta, "spec": {}, "status": {"allocation": allocation}}
+        )
+    return allocated_claims
 
 
 def _claim(random: Random, number: int, has_counters: bool) -> Json:

@@ -31,8 +31,8 @@ QUEUE = {"kai.scheduler/queue": "q"}
 def _claim(name: str, gpus: int = 1, device: str = "") -> DeviceClaim:
     allocation = None
     if device:
-        held = AllocatedDevice(driver=GPU, pool="a", device=device, request="r")
-        allocation = ClaimAllocation(claim=name, namespace="", devices=(held,))
+        device_in_use = AllocatedDevice(driver=GPU, pool="a", device=device, request="r")
+        allocation = ClaimAllocation(claim=name, namespace="", devices=(device_in_use,))
     return DeviceClaim(
         name=name,
         labels=QUEUE,

@@ -149,17 +149,17 @@ def _allocate(gateway: HttpGateway, claim: ResourceClaim) -> Json:
         gateway.list(RESOURCE_CLAIMS, as_type=ResourceClaim).items,
     )
     name = claim.metadata.name
-    wanted = [item for item in inputs.claims if item.name == name]
+    claims = [item for item in inputs.claims if item.name == name]
     allocator = Allocator(inputs, [NodeInput(name="n0")])
-    allocations = allocator.allocate(wanted, 0, ClaimLedger(inputs.claims, Journal()))
+    allocations = allocator.allocate(claims, 0, ClaimLedger(inputs.claims, Journal()))
     assert not isinstance(allocations, Refusal), allocations
-    written = allocation_body(allocations[0])
+    status = allocation_body(allocations[0])
     pod = _pod(gateway, f"for-{name}")
-    allocate_claim(gateway, ConflictRetry(timeout_s=5), pod, name, written)
+    allocate_claim(gateway, ConflictRetry(timeout_s=5), pod, name, status)
     stored = gateway.get(RESOURCE_CLAIMS, name, as_type=ResourceClaim, namespace="default")
     assert "resource.kubernetes.io/delete-protection" in stored.metadata.finalizers
     assert [item.uid for item in stored.status.reserved_for] == [pod.metadata.uid]
-    assert stored.status.allocation == written
+    assert stored.status.allocation == status
     return stored.status.allocation
 
 

@@ -15,13 +15,13 @@ CONFIG = SchedulerConfig(actions=(ALLOCATE, RECLAIM))
 
 
 def test_callers_see_the_open_session_then_each_action_with_what_it_decided() -> None:
-    seen: list[object] = []
+    calls: list[object] = []
 
     def after_open(session: Session) -> None:
-        seen.append(sum(session.state.pod_groups.pending))
+        calls.append(sum(session.state.pod_groups.pending))
 
     def before_action(name: ActionName) -> bool:
-        seen.append(name)
+        calls.append(name)
         return True
 
     session = run_cycle(
@@ -29,9 +29,9 @@ def test_callers_see_the_open_session_then_each_action_with_what_it_decided() ->
         CONFIG,
         after_open=after_open,
         before_action=before_action,
-        after_action=lambda decisions: seen.append([decision.task.name for decision in decisions]),
+        after_action=lambda decisions: calls.append([decision.task.name for decision in decisions]),
     )
-    assert seen == [2, ALLOCATE, ["p-0", "p-1"], RECLAIM, []]
+    assert calls == [2, ALLOCATE, ["p-0", "p-1"], RECLAIM, []]
     assert len(session.decisions) == 2
 
 

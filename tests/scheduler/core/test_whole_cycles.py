@@ -141,13 +141,13 @@ def whole(rng: random.Random, minimum: int) -> SubGroupInput:
 
 
 def halves(rng: random.Random, count: int) -> SubGroupInput:
-    left = count // 2
+    placed_count = count // 2
     return SubGroupInput(
         topology=a_wish(rng),
         min_subgroups=rng.choice([None, 1]),
         pod_sets=(
-            PodSetInput(name="right", min_available=count - left, topology=a_wish(rng)),
-            PodSetInput(name="left", min_available=left),
+            PodSetInput(name="right", min_available=count - placed_count, topology=a_wish(rng)),
+            PodSetInput(name="left", min_available=placed_count),
         ),
     )
 
@@ -236,19 +236,19 @@ def limits_hold(cluster_input: ClusterInput, result: Session) -> None:
     before = open_session(cluster_input, CONFIG).policy.ledger
     after = result.policy.ledger
     for queue, name in enumerate(result.state.queues.names):
-        for held, limit, held_before in zip(
+        for allocated, limit, held_before in zip(
             after.allocated[queue], after.limits[queue], before.allocated[queue], strict=True
         ):
-            assert held <= max(limit, held_before) + 1e-6, f"{name}: {held} of {limit}"
+            assert allocated <= max(limit, held_before) + 1e-6, f"{name}: {allocated} of {limit}"
 
 
 def test_the_clusters_bring_about_what_they_are_meant_to() -> None:
     """The promises above are about something: every kind of decision occurs, by every action that makes room."""
-    seen: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
     for seed in range(SEEDS):
         for decision in run(a_cluster(random.Random(seed)), small=12).decisions:
-            seen[type(decision).__name__] += 1
+            kinds[type(decision).__name__] += 1
             if isinstance(decision, Evict):
-                seen[decision.reason.action] += 1
-    assert all(seen[kind] >= 10 for kind in ("Bind", "Evict", "Nominate"))
-    assert all(seen[action] for action in (ActionName.RECLAIM, ActionName.PREEMPT))
+                kinds[decision.reason.action] += 1
+    assert all(kinds[kind] >= 10 for kind in ("Bind", "Evict", "Nominate"))
+    assert all(kinds[action] for action in (ActionName.RECLAIM, ActionName.PREEMPT))

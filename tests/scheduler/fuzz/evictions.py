@@ -66,15 +66,15 @@ def _victims_of_last_evictor(played: Played, *, is_moved: bool) -> list[tuple[st
     Nothing where more than room and queues decides: topology, terms about other pods. Nor where a later search
     took the place that an earlier one had promised, which evicts nobody but makes room too.
     """
-    taken = [e for e in played.evictions if e.reason.action != ActionName.STALE_GANG_EVICTION]
-    if not taken or any(_is_choosy(group) for group in played.cluster.pod_groups):
+    evictions = [e for e in played.evictions if e.reason.action != ActionName.STALE_GANG_EVICTION]
+    if not evictions or any(_is_choosy(group) for group in played.cluster.pod_groups):
         return []
     if _breaks_a_promise(played):
         return []
     victims: dict[str, list[Pod]] = defaultdict(list)
-    for eviction in taken:
+    for eviction in evictions:
         pod = played.pods[eviction.task.name]
-        is_last = _search_of(eviction) == _search_of(taken[-1])
+        is_last = _search_of(eviction) == _search_of(evictions[-1])
         if is_last and pod.home and bool(eviction.moved_to) == is_moved:
             victims[eviction.pod_group].append(pod)
     return sorted(victims.items())

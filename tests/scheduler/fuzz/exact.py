@@ -97,9 +97,9 @@ def overdrawn(node: NodeInput, holders: Iterable[Holder]) -> list[str]:
         if amount > round(node.allocatable.get(name, 0))
     ]
     texts += [
-        f"device {gpu_group} of {node.name} is held {float(taken):g} times"
-        for gpu_group, taken in sorted(devices.items())
-        if taken > 1
+        f"device {gpu_group} of {node.name} is held {float(used):g} times"
+        for gpu_group, used in sorted(devices.items())
+        if used > 1
     ]
     return texts
 

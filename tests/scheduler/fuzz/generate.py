@@ -131,7 +131,7 @@ class Ledger:
         if portion > 1:
             return None
         shared = self.shared[name]
-        open_devices = [group for group, taken in shared.items() if taken + portion <= 1][:count]
+        open_devices = [group for group, used in shared.items() if used + portion <= 1][:count]
         new = [f"d{len(shared) + n}" for n in range(count - len(open_devices))]
         return open_devices + new
 
@@ -224,12 +224,12 @@ def _tree(rng: random.Random, count: int) -> Document:
     minimum = count if rng.random() < 0.6 else rng.randint(0, count)
     tree: Document = {"pod_sets": [{"name": "default", "min_available": minimum}]}
     if count > 1 and rng.random() < 0.3:
-        left = count // 2
+        leaf_count = count // 2
         tree = {
             "min_subgroups": rng.choice([None, None, 1]),
             "pod_sets": [
-                {"name": "left", "min_available": rng.choice([left, left, 0])},
-                {"name": "right", "min_available": rng.choice([count - left, 1])},
+                {"name": "left", "min_available": rng.choice([leaf_count, leaf_count, 0])},
+                {"name": "right", "min_available": rng.choice([count - leaf_count, 1])},
             ],
         }
     if rng.random() < 0.12:
@@ -262,7 +262,7 @@ def _try_to_run(rng: random.Random, job: Document, ledger: Ledger) -> None:
         nodes = [node for node in nodes if node["labels"][level] == nodes[0]["labels"][level]]
     places = []
     saved = {name: dict(amounts) for name, amounts in ledger.free.items()}
-    saved_shared = {name: dict(taken) for name, taken in ledger.shared.items()}
+    saved_shared = {name: dict(shares) for name, shares in ledger.shared.items()}
     for _ in job["tasks"]:
         for node in nodes:
             groups = ledger.place(node, job["request"])

@@ -164,7 +164,7 @@ class Tiny:
         gpus, slots = gpus - len(shared), slots - len(shared)
         if not _is_shared(evictor):
             return max(min(gpus * DEVICE // _amount(evictor), slots), 0)
-        places = sum((DEVICE - taken) // _amount(evictor) for taken in shared.values())
+        places = sum((DEVICE - used) // _amount(evictor) for used in shared.values())
         places = min(places, slots)
         # A further device takes the slot of its reservation pod besides those of its pods.
         slots -= places
@@ -179,13 +179,13 @@ class Tiny:
         if any(self.held[name] + needed > _bound(self.queues[name], "quota") for name in own):
             return
         jobs = [job for job in self._victim_jobs() if job["queue"] != evictor["queue"]]
-        for taken in _prefixes([(job, self._reclaimable(own, job)) for job in jobs]):
+        for victims in _prefixes([(job, self._reclaimable(own, job)) for job in jobs]):
             losses: dict[str, list[int]] = {}
-            for job, chunks in taken:
+            for job, chunks in victims:
                 other = self._diverging(own, self.path(job["queue"]))
                 losses.setdefault(other, []).extend(len(chunk) * _amount(job) for chunk in chunks)
             if all(self._may_lose(name, sizes) for name, sizes in losses.items()):
-                yield [chunk for _, chunks in taken for chunk in chunks]
+                yield [chunk for _, chunks in victims for chunk in chunks]
 
     def _may_lose(self, queue: str, sizes: list[int]) -> bool:
         """Return whether the queue is above its quota before each chunk, the largest being the last."""
@@ -199,8 +199,8 @@ class Tiny:
             for job in self._victim_jobs()
             if job["queue"] == evictor["queue"] and job["priority"] < evictor["priority"]
         ]
-        for taken in _prefixes([(job, self._preemptable(job)) for job in jobs]):
-            yield [chunk for _, chunks in taken for chunk in chunks]
+        for victims in _prefixes([(job, self._preemptable(job)) for job in jobs]):
+            yield [chunk for _, chunks in victims for chunk in chunks]
 
     def _preemptable(self, job: Document) -> _Chunks:
         """Return what a job may lose to preempt: its surplus only while it is protected."""
@@ -282,10 +282,10 @@ def _queues(rng: random.Random, gpus: int, parts: int) -> list[Document]:
     parts : quotas are multiples of this part of a GPU
     """
     queues = []
-    left = gpus * parts
+    remaining = gpus * parts
     for top in "ab":
-        share = rng.randint(0, left)
-        left -= share
+        share = rng.randint(0, remaining)
+        remaining -= share
         queues.append(_queue(rng, top, None, share / parts))
         leaf_left = share
         for number in range(rng.randint(1, 2)):
@@ -325,7 +325,7 @@ def _job(
 def _run(rng: random.Random, job: Document, ledger: Ledger) -> bool:
     """Place all pods of a job on random nodes; return whether they fit, else leave everything as it was."""
     free = {name: dict(amounts) for name, amounts in ledger.free.items()}
-    shared = {name: dict(taken) for name, taken in ledger.shared.items()}
+    shared = {name: dict(shares) for name, shares in ledger.shared.items()}
     places = []
     for _ in job["tasks"]:
         for node in rng.sample(ledger.nodes, len(ledger.nodes)):

@@ -76,11 +76,11 @@ def limits_hold(played: Played) -> Iterator[Finding]:
     books = Books.opened(played)
     before = dict(books.held)
     books.close()
-    for name, held in books.held.items():
+    for name, allocated in books.held.items():
         limit = bounds(books.queues[name], "limit")
         old = before.get(name, NOTHING)
-        if exceeds(held, tuple(max(pair) for pair in zip(limit, old, strict=True))):
-            yield Finding("limit passed", f"{name} holds {held}, before {old}, limit {limit}")
+        if exceeds(allocated, tuple(max(pair) for pair in zip(limit, old, strict=True))):
+            yield Finding("limit passed", f"{name} holds {allocated}, before {old}, limit {limit}")
 
 
 def non_preemptible_work_stays_within_quota(played: Played) -> Iterator[Finding]:
@@ -100,10 +100,10 @@ def non_preemptible_work_stays_within_quota(played: Played) -> Iterator[Finding]
             any(books.amounts(pod, pod.node)[kind] for pod in new if name in books.paths[pod.queue])
             for kind in range(3)
         ]
-        held = tuple(h if used else 0 for h, used in zip(books.held[name], uses, strict=True))
-        if exceeds(held, quota):
+        allocated = tuple(h if used else 0 for h, used in zip(books.held[name], uses, strict=True))
+        if exceeds(allocated, quota):
             yield Finding(
-                "quota passed by non-preemptible work", f"{name} holds {held}, quota {quota}"
+                "quota passed by non-preemptible work", f"{name} holds {allocated}, quota {quota}"
             )
 
 
@@ -136,13 +136,13 @@ def _check_losses(books: Books, steps: list[Decision]) -> Iterator[Finding]:
     for leaf in sorted({played.pods[step.task.name].queue for step in lost}):
         evictor = lost[0].reason.evictor
         own, other = books.diverging(played.pods_of(evictor)[0].queue, leaf)
-        held = books.held[other]
+        allocated = books.held[other]
         ledger = played.session.policy.ledger
         share = ledger.allocatable[ledger.names.index(other)]
-        if exceeds(held, (share[0], share[1], round(share[2] * 1000, 3))):
+        if exceeds(allocated, (share[0], share[1], round(share[2] * 1000, 3))):
             continue
-        text = f"{other} holds {held} and loses to {evictor} of {own}"
-        if not exceeds(held, bounds(books.queues[other], "quota")):
+        text = f"{other} holds {allocated} and loses to {evictor} of {own}"
+        if not exceeds(allocated, bounds(books.queues[other], "quota")):
             yield Finding("queue within its share loses", f"{text}; allocatable {share}")
         elif not _is_within_quota(books, own, steps):
             yield Finding("reclaim above quota from a queue within its share", text)
@@ -157,10 +157,10 @@ def _is_within_quota(books: Books, own: str, steps: list[Decision]) -> bool:
     pods = [books.played.pods[step.task.name] for step in nominated]
     if not pods or any(pod.request.gpu_memory_mib for pod in pods):
         return True
-    quota, held = bounds(books.queues[own], "quota"), books.held[own]
+    quota, allocated = bounds(books.queues[own], "quota"), books.held[own]
     # The smallest chunk is one pod.
     amounts = (books.amounts(pod, step.node) for pod, step in zip(pods, nominated, strict=True))
-    return any(not exceeds(plus(held, amount), quota) for amount in amounts)
+    return any(not exceeds(plus(allocated, amount), quota) for amount in amounts)
 
 
 def _node(played: Played, name: str) -> NodeInput:

@@ -66,12 +66,12 @@ def _without_tasks(document: Document) -> Iterator[Document]:
 
 
 def _lower_minimum(job: Document, subgroup: str) -> None:
-    left = sum(task.get("subgroup", "default") == subgroup for task in job["tasks"])
+    members = sum(task.get("subgroup", "default") == subgroup for task in job["tasks"])
     if "min_available" in job:
-        job["min_available"] = min(job["min_available"], left)
+        job["min_available"] = min(job["min_available"], members)
     for pod_set in (job.get("pod_group") or {}).get("pod_sets", ()):
         if pod_set["name"] == subgroup:
-            pod_set["min_available"] = min(pod_set["min_available"], left)
+            pod_set["min_available"] = min(pod_set["min_available"], members)
 
 
 def _without_extras(document: Document) -> Iterator[Document]:

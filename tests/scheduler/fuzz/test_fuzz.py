@@ -39,9 +39,9 @@ def test_no_rule_is_broken_on_random_clusters() -> None:
 
 
 def test_random_clusters_bring_about_every_kind_of_decision() -> None:
-    seen = short_run().decisions
+    decisions = short_run().decisions
     kinds = ("Bind", "Nominate", "Evict", "reclaim", "preempt", "consolidation")
-    assert {kind: seen[kind] >= 5 for kind in kinds} == dict.fromkeys(kinds, True)
+    assert {kind: decisions[kind] >= 5 for kind in kinds} == dict.fromkeys(kinds, True)
 
 
 def test_equal_seeds_give_equal_clusters() -> None:

@@ -64,13 +64,13 @@ def test_what_pods_that_are_gone_requested_is_kept(tmp_path: Path) -> None:
 def test_saved_cycle_decides_and_explains(tmp_path: Path) -> None:
     archive = saved(tmp_path)
     assert archive.now == NOW
-    done = replay(archive)
-    assert decision_lines(done) == ["bind ns/large to n0"]
-    assert next(iter(timings(done)["action_durations_ms"])) == "allocate"
-    lines = explanation(done, "ns/small")
+    replayed = replay(archive)
+    assert decision_lines(replayed) == ["bind ns/large to n0"]
+    assert next(iter(timings(replayed)["action_durations_ms"])) == "allocate"
+    lines = explanation(replayed, "ns/small")
     assert lines[0].startswith("ns/small: PodSchedulingErrors: Resources were not found")
-    assert explanation(done, "ns/large") == ["ns/large: nothing of it waits"]
-    assert explanation(done, "ns/none") == ["ns/none: not in the snapshot"]
+    assert explanation(replayed, "ns/large") == ["ns/large: nothing of it waits"]
+    assert explanation(replayed, "ns/none") == ["ns/none: not in the snapshot"]
 
 
 def test_settings_survive(tmp_path: Path) -> None:

@@ -78,9 +78,9 @@ def test_work_that_only_its_queue_holds_can_be_told_apart(harness: Harness) -> N
     args = {"queue-limited-condition": "QueueLimited"}
     harness.seed(SHARDS, {"metadata": meta("default"), "spec": {"args": args}})
     harness.cycle()
-    held = harness.condition("firm-0")
-    assert (held["status"], held["reason"]) == ("False", "QueueLimited")
-    assert held["message"].startswith("NonPreemptibleOverQuota: ")
+    condition = harness.condition("firm-0")
+    assert (condition["status"], condition["reason"]) == ("False", "QueueLimited")
+    assert condition["message"].startswith("NonPreemptibleOverQuota: ")
     assert harness.events("firm-0")[0][:2] == ("Warning", "Unschedulable")
     assert harness.condition("large-0")["reason"] == "Unschedulable"
 
@@ -198,11 +198,11 @@ def test_detailed_errors_of_a_gang_hide_figures(harness: Harness) -> None:
 def test_same_verdict_is_written_once(harness: Harness) -> None:
     harness.cluster(gpus=1).pending("pg", gpus=2)
     harness.cycle()
-    written = len(harness.writes())
+    writes_before = len(harness.writes())
     harness.cycle_unseen()  # the watch has not brought the conditions back yet
     for _ in range(5):
         harness.cycle(seconds=1)
-    assert len(harness.writes()) == written
+    assert len(harness.writes()) == writes_before
 
 
 def test_new_verdict_replaces_the_condition_and_counts_up(harness: Harness) -> None:

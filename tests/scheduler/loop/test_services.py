@@ -187,10 +187,10 @@ def test_a_taken_port_keeps_no_shard_from_scheduling(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.KAIWEB_DEBUG_TOKEN = "s3cret"
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = settings.KAIWEB_SCHEDULER_METRICS_PORT = taken.getsockname()[1]
-        taken.listen()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = settings.KAIWEB_SCHEDULER_METRICS_PORT = listener.getsockname()[1]
+        listener.listen()
         running(harness, monkeypatch)
         harness.cluster().pending("pg").watch()
         summary = services.run_cycle("default")

@@ -84,8 +84,8 @@ def test_gpu_given_twice() -> None:
 
 
 def test_finished_pods_hold_nothing() -> None:
-    done = pod("c", node="n0", phase="Succeeded", requests=GPU)
-    assert judge(pods=[seated("a", requests=GPU), seated("b", requests=GPU), done]) == []
+    succeeded = pod("c", node="n0", phase="Succeeded", requests=GPU)
+    assert judge(pods=[seated("a", requests=GPU), seated("b", requests=GPU), succeeded]) == []
 
 
 def test_node_above_capacity() -> None:
@@ -130,14 +130,14 @@ def test_gang_of_subgroups_needs_only_as_many_as_it_says() -> None:
 
 
 def test_bind_requests_match_the_decisions() -> None:
-    done = {"phase": "Succeeded"}
-    assert judge(pods=[pod("p")], requests=[bind_request("p", "n0", status=done)]) == [
+    succeeded = {"phase": "Succeeded"}
+    assert judge(pods=[pod("p")], requests=[bind_request("p", "n0", status=succeeded)]) == [
         ("bind-request-lies", ("ns/p",))
     ]
-    assert judge(pods=[seated("p", "n1")], requests=[bind_request("p", "n0", status=done)]) == [
-        ("pod-bound-twice", ("ns/p", "ns/p"))
-    ]
-    old = bind_request("p", "n0", status=done, owner_uid="earlier")
+    assert judge(
+        pods=[seated("p", "n1")], requests=[bind_request("p", "n0", status=succeeded)]
+    ) == [("pod-bound-twice", ("ns/p", "ns/p"))]
+    old = bind_request("p", "n0", status=succeeded, owner_uid="earlier")
     assert judge(pods=[pod("p")], requests=[old]) == []
 
 

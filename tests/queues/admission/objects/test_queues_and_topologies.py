@@ -125,8 +125,8 @@ def test_quota_comparison_with_the_children_of_an_updated_parent() -> None:
 
 
 def test_quota_comparison_denies_without_a_parent_to_compare_with() -> None:
-    missing = judged(queue("a", "gone"), compares_quotas=True)
-    assert missing.message == (
+    problem = judged(queue("a", "gone"), compares_quotas=True)
+    assert problem.message == (
         'failed to get parent queue gone: queues.scheduling.run.ai "gone" not found'
     )
     bare = judged(queue("a", "root"), queue("root", resources=False), compares_quotas=True)

@@ -131,8 +131,10 @@ def test_the_slower_of_two_first_replicas_adopts(tmp_path: Path) -> None:
 
 
 def registered(**options: Any) -> dict[str, dict[str, Any]]:
-    wanted = Registration(target=UrlTarget(base="https://127.0.0.1:9"), bundle=b"CA", **options)
-    return {body["metadata"]["name"]: body for _, body in configurations(wanted)}
+    registration = Registration(
+        target=UrlTarget(base="https://127.0.0.1:9"), bundle=b"CA", **options
+    )
+    return {body["metadata"]["name"]: body for _, body in configurations(registration)}
 
 
 def test_webhooks_are_scoped_to_what_they_judge() -> None:
@@ -199,10 +201,10 @@ def test_each_webhook_has_kais_name_path_and_rule(
 
 def test_while_we_restart_what_needs_us_waits() -> None:
     def policies(target: UrlTarget | ServiceTarget, **options: Any) -> dict[str, str]:
-        wanted = Registration(target=target, bundle=b"CA", **options)
+        registration = Registration(target=target, bundle=b"CA", **options)
         return {
             h["name"]: h["failurePolicy"]
-            for _, body in configurations(wanted)
+            for _, body in configurations(registration)
             for h in body["webhooks"]
         }
 
@@ -293,9 +295,11 @@ def test_an_edit_of_the_options_of_a_queue_is_validated_like_one_of_its_spec(
 
 def test_registration_can_be_repeated_and_undone() -> None:
     gateway = FakeGateway()
-    wanted = Registration(target=ServiceTarget(namespace="kai"), bundle=b"CA", namespace="kai")
-    install(gateway, wanted)
-    install(gateway, wanted)
+    registration = Registration(
+        target=ServiceTarget(namespace="kai"), bundle=b"CA", namespace="kai"
+    )
+    install(gateway, registration)
+    install(gateway, registration)
     assert gateway.names(MUTATING) == ["mutating-kai-admission"]
     hook = gateway.raw(MUTATING, "mutating-kai-admission")["webhooks"][0]
     assert hook["clientConfig"]["service"] == {

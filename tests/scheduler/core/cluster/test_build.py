@@ -178,8 +178,8 @@ def test_mig_units(name: str, units: float) -> None:
 
 def test_the_measures_of_gpu_memory_differ_by_purpose() -> None:
     built = cluster().node("small", gpu_memory_mib=1000).node("large", gpu_memory_mib=4000)
-    wanted = request(0, gpu_memory_mib=500, gpu_devices=2)
-    state = build_state(built.pending("p", request=wanted).build())
+    memory_request = request(0, gpu_memory_mib=500, gpu_devices=2)
+    state = build_state(built.pending("p", request=memory_request).build())
     task_class = state.tasks.task_class[0]
     assert task_class.requested[2] == 1.0
     assert task_class.gate_amounts[2] == 0.25
@@ -189,9 +189,9 @@ def test_the_measures_of_gpu_memory_differ_by_purpose() -> None:
 
 
 def test_parts_of_several_devices_are_rounded_to_hundredths() -> None:
-    wanted = request(0.333, gpu_devices=3)
+    share_request = request(0.333, gpu_devices=3)
     state = build_state(
-        cluster().node("n", gpu_memory_mib=1000).pending("p", request=wanted).build()
+        cluster().node("n", gpu_memory_mib=1000).pending("p", request=share_request).build()
     )
     task_class = state.tasks.task_class[0]
     assert task_class.vector[GPU_ROW] == 0.99

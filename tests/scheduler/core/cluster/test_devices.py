@@ -32,14 +32,14 @@ SPREAD = SchedulerConfig(
 def _memory_held(session: Session) -> dict[tuple[int, str], float]:
     """Add up, from the tasks alone, what is held of each device by tasks that stay."""
     tasks, nodes = session.state.tasks, session.state.nodes
-    held: dict[tuple[int, str], float] = {}
+    memory_by_device: dict[tuple[int, str], float] = {}
     for task, node in enumerate(tasks.node):
         if node < 0 or tasks.status[task] in (TaskStatus.RELEASING, TaskStatus.NOMINATED):
             continue
         memory = tasks.task_class[task].memory_on(nodes.gpu_memory[node])
         for group in tasks.gpu_groups[task]:
-            held[node, group] = held.get((node, group), 0.0) + memory
-    return held
+            memory_by_device[node, group] = memory_by_device.get((node, group), 0.0) + memory
+    return memory_by_device
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -58,18 +58,18 @@ def test_no_device_above_its_capacity_under_any_order(asks: list[object], spread
     built = cluster().nodes(2, gpus=3, gpu_memory_mib=1000)
     for number, ask in enumerate(asks):
         if isinstance(ask, tuple):
-            wanted = request(ask[0], gpu_devices=ask[1])
+            requests = request(ask[0], gpu_devices=ask[1])
         elif isinstance(ask, int) and ask >= 100:
-            wanted = request(0, gpu_memory_mib=ask)
+            requests = request(0, gpu_memory_mib=ask)
         else:
-            wanted = request(float(ask))  # type: ignore[arg-type]
-        built.pending(f"p{number}", request=wanted)
+            requests = request(float(ask))  # type: ignore[arg-type]
+        built.pending(f"p{number}", request=requests)
     result = built.cycle(ALLOCATE, config=SPREAD if spread else None)
-    held = _memory_held(result)
-    assert all(amount <= 1000 for amount in held.values())
+    memory = _memory_held(result)
+    assert all(amount <= 1000 for amount in memory.values())
     nodes = result.state.nodes
     for node in range(2):
-        shared = len({group for at, group in held if at == node})
+        shared = len({group for at, group in memory if at == node})
         assert nodes.idle[GPU_ROW, node] == 3 - shared - nodes.whole_gpus_used[node]
 
 

@@ -37,12 +37,12 @@ def queue_key(
     ledger: QueueLedger, queue: int, candidate: Amounts, victims: Amounts = NO_AMOUNTS
 ) -> QueueKey:
     """Measure a queue as `FairSharePolicy.key` does."""
-    held = ledger.allocated[queue]
+    allocated = ledger.allocated[queue]
     share = ledger.fair_shares[queue]
     allocatable = ledger.allocatable[queue]
-    with_candidate = plus(held, candidate)
+    with_candidate = plus(allocated, candidate)
     measured = (
-        all(is_above(held[resource], share[resource]) for resource in RESOURCES),
+        all(is_above(allocated[resource], share[resource]) for resource in RESOURCES),
         not fits_within(with_candidate, ledger.quotas[queue]),
         -ledger.priorities[queue],
         any(
@@ -50,7 +50,7 @@ def queue_key(
             for resource in RESOURCES
         ),
         steps(ledger, dominant_share(minus(with_candidate, victims), allocatable, ledger.totals)),
-        steps(ledger, dominant_share(held, allocatable, ledger.totals)),
+        steps(ledger, dominant_share(allocated, allocatable, ledger.totals)),
     )
     return QueueKey(measured, allocatable, ledger.seniority[queue])
 

@@ -210,8 +210,8 @@ def bench_demand(workload: dict) -> tuple[DivisionInput, np.ndarray]:
 @pytest.mark.parametrize("queues", [100, 1000])
 def test_the_benchmark_queues_get_the_shares_kai_gave(queues) -> None:
     workload = _bench_module().fair_share(queues=queues)
-    wanted, totals = bench_demand(workload)
-    share = divide_siblings(totals, np.zeros(queues, dtype=np.int64), wanted, workload["k_value"])
+    demand, totals = bench_demand(workload)
+    share = divide_siblings(totals, np.zeros(queues, dtype=np.int64), demand, workload["k_value"])
     expected = json.loads(
         shared_path("bench", "expected", f"fair_share-queues{queues}.json").read_text()
     )
@@ -224,12 +224,12 @@ def test_the_benchmark_queues_get_the_shares_kai_gave(queues) -> None:
 @pytest.mark.bench
 def test_ten_thousand_siblings_are_divided_in_milliseconds() -> None:
     workload = _bench_module().fair_share(queues=10_000)
-    wanted, totals = bench_demand(workload)
+    demand, totals = bench_demand(workload)
     group = np.zeros(10_000, dtype=np.int64)
     took = []
     for _ in range(3):
         begin = time.process_time()
-        share = divide_siblings(totals, group, wanted, workload["k_value"])
+        share = divide_siblings(totals, group, demand, workload["k_value"])
         took.append(time.process_time() - begin)
     print(f"10,000 queues: {min(took) * 1000:.1f} ms (KAI 77 ms)")
     assert share.sum(axis=1) == pytest.approx(totals[:, 0])

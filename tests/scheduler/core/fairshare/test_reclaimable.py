@@ -70,8 +70,8 @@ def by_priority(wants: float = 1) -> Reclaimer:
     ("own", "other", "is_allowed"), [(2, 1, True), (1, 1, False), (1, 2, False)]
 )
 def test_by_priority_only_a_higher_queue_takes_within_quota(own, other, is_allowed) -> None:
-    taken = violation(ranked(own, other), by_priority(), {1: [gpus(1)]})
-    assert (taken is None) is is_allowed
+    broken = violation(ranked(own, other), by_priority(), {1: [gpus(1)]})
+    assert (broken is None) is is_allowed
     assert isinstance(
         violation(ranked(own, other), reclaimer(0), {1: [gpus(1)]}), StrategyViolation
     )

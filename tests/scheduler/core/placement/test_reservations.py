@@ -190,8 +190,8 @@ def test_no_action_gives_away_room_that_is_promised_and_beside_kept_room() -> No
     built.pending("urgent", gpus=4, max_run_time_s=10.0)
     actions = (ALLOCATE, ActionName.CONSOLIDATION, ActionName.RECLAIM, ActionName.PREEMPT)
     session = built.cycle(config=config(4, *actions))
-    held = placements(session)
-    assert (held["evictor-0"], held["evictor-1"]) == ("n0", "n1")
+    reserved = placements(session)
+    assert (reserved["evictor-0"], reserved["evictor-1"]) == ("n0", "n1")
     assert bound(session) <= {"short"}
 
 

@@ -36,8 +36,8 @@ def _slice(node: str, count: int) -> DeviceSlice:
 
 
 def _claim(name: str, count: float = 1, **options: object) -> DeviceClaim:
-    wanted = DeviceRequest(name="gpus", device_class=GPU_CLASS.name, count=count)
-    return DeviceClaim(name=name, **({"labels": QUEUE, "requests": (wanted,)} | options))
+    device_request = DeviceRequest(name="gpus", device_class=GPU_CLASS.name, count=count)
+    return DeviceClaim(name=name, **({"labels": QUEUE, "requests": (device_request,)} | options))
 
 
 def _wanting(*claims: str, template: bool = False) -> TaskConstraints:
@@ -271,8 +271,8 @@ def test_what_init_containers_need_beyond_the_running_ones_is_asked_once() -> No
     )
     extended = ExtendedResources(session.state.cluster_input.devices)
     task_class = session.state.tasks.task_class[0]
-    missing = extended.missing_on(task_class, session.state.nodes.inputs[0])
-    claim = extended.claim(task_class, missing)
+    missing_devices = extended.missing_on(task_class, session.state.nodes.inputs[0])
+    claim = extended.claim(task_class, missing_devices)
     assert [(device_request.name, device_request.count) for device_request in claim.requests] == [
         ("container-2-request-0", 1.0),
         ("container-0-request-0", 2.0),
@@ -306,17 +306,17 @@ def _nic_pod(built: ClusterBuilder, name: str, nics: float = 1) -> ClusterBuilde
 def _made_claim(
     owner: str, device: str, request_name: str = "container-0-request-0"
 ) -> DeviceClaim:
-    wanted = DeviceRequest(name=request_name, device_class=EXTENDED.name)
-    held = ClaimAllocation(
+    device_request = DeviceRequest(name=request_name, device_class=EXTENDED.name)
+    allocation = ClaimAllocation(
         claim=EXTENDED_CLAIM,
         namespace="",
         devices=(AllocatedDevice(driver="nic", pool="a", device=device, request=request_name),),
-        requests=(wanted,),
+        requests=(device_request,),
     )
     return DeviceClaim(
         name=f"{owner}-extended-resources-x",
-        requests=(wanted,),
-        allocation=held,
+        requests=(device_request,),
+        allocation=allocation,
         owner_uid=owner,
         is_extended_resource=True,
     )

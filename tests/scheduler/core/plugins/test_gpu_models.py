@@ -169,19 +169,19 @@ def test_no_cycle_ends_above_a_limit(jobs, limits) -> None:
     built = two_models(6, 3).queue("top", **bounds("A100", limit=limits[1], quota=3))
     built.queue("x", 3, parent="top", **bounds("A100", limit=limits[0])).queue("y", 3, parent="top")
     room = {"a": 6.0, "h": 3.0}
-    held = {"x": 0.0, "top": 0.0}
+    gpus_by_queue = {"x": 0.0, "top": 0.0}
     for number, (queue, gpus, tasks, runs, priority) in enumerate(jobs):
         node = "ah"[number % 2]
         whole = max(gpus, 1)
         is_over = node == "a" and (
-            held["top"] + whole * tasks > limits[1]
-            or (queue == "x" and held["x"] + whole * tasks > limits[0])
+            gpus_by_queue["top"] + whole * tasks > limits[1]
+            or (queue == "x" and gpus_by_queue["x"] + whole * tasks > limits[0])
         )
         if runs and room[node] >= whole * tasks and not is_over:
             room[node] -= whole * tasks
             if node == "a":
-                held["top"] += whole * tasks
-                held["x"] += whole * tasks if queue == "x" else 0
+                gpus_by_queue["top"] += whole * tasks
+                gpus_by_queue["x"] += whole * tasks if queue == "x" else 0
             built.running(f"r{number}", [node] * tasks, queue=queue, gpus=whole, priority=50)
         else:
             built.pending(f"p{number}", tasks, queue=queue, gpus=gpus, priority=priority)

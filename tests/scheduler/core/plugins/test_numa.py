@@ -80,9 +80,9 @@ def test_a_node_that_cannot_align_is_refused_with_its_reason() -> None:
 
 
 def test_recorded_placements_of_running_tasks_are_taken_from_their_zone() -> None:
-    held = (NumaShare(zone="node-0", amounts=(("gpu", 3.0),)),)
+    shares = (NumaShare(zone="node-0", amounts=(("gpu", 3.0),)),)
     built = cluster().node("n", 8, cpu=32, numa=_node())
-    built.running("r", ["n"], gpus=3, task={"numa": held}).pending("p", gpus=2)
+    built.running("r", ["n"], gpus=3, task={"numa": shares}).pending("p", gpus=2)
     result = built.cycle(ALLOCATE, config=_config())
     [bind] = result.decisions
     assert isinstance(bind, Bind)
@@ -90,9 +90,9 @@ def test_recorded_placements_of_running_tasks_are_taken_from_their_zone() -> Non
 
 
 def test_an_unknown_zone_voids_the_whole_record() -> None:
-    held = (NumaShare(zone="gone", amounts=(("gpu", 3.0),)),)
+    shares = (NumaShare(zone="gone", amounts=(("gpu", 3.0),)),)
     built = cluster().node("n", 8, cpu=32, numa=_node())
-    built.running("r", ["n"], gpus=3, task={"numa": held}).pending("p", gpus=2)
+    built.running("r", ["n"], gpus=3, task={"numa": shares}).pending("p", gpus=2)
     [bind] = built.cycle(ALLOCATE, config=_config()).decisions
     assert isinstance(bind, Bind)
     assert bind.numa[0].zone == "node-0"

@@ -68,10 +68,10 @@ def test_whole_devices_go_to_single_mig_nodes_only() -> None:
 
 
 def test_mig_instances_need_a_mig_node_and_count_as_devices_in_quota() -> None:
-    wanted = TaskRequest(cpu_milli=1.0, mig=((MIG, 2.0),))
+    mig_request = TaskRequest(cpu_milli=1.0, mig=((MIG, 2.0),))
     built = cluster().node("plain", resources={MIG: 4.0})
     built.node("mig", gpus=0, mig_enabled=True, mig_strategy="mixed", resources={MIG: 4.0})
-    result = built.pending("p", request=wanted).cycle(ALLOCATE)
+    result = built.pending("p", request=mig_request).cycle(ALLOCATE)
     assert placements(result) == {"p-0": "mig"}
     assert result.policy.ledger.allocated[0][2] == 2.0
     assert result.policy.ledger.totals[2] == 16.0
@@ -210,8 +210,8 @@ def test_a_request_larger_than_any_node_is_refused_with_the_largest(
 def test_the_largest_amount_of_an_extended_resource_is_told() -> None:
     """KAI always says that no node has any (defect K)."""
     built = cluster().node("n", resources={"example.com/nic": 2000.0})
-    wanted = request(0, other=(("example.com/nic", 3000.0),))
-    result = built.pending("p", request=wanted).cycle(ALLOCATE)
+    requests = request(0, other=(("example.com/nic", 3000.0),))
+    result = built.pending("p", request=requests).cycle(ALLOCATE)
     [(_, text)] = check_texts(result)
     assert text.endswith(
         "Max example.com/nic resources available in a single node in the default "
@@ -236,8 +236,8 @@ def test_the_gate_of_a_shared_task_is_asked_with_the_devices_of_the_node() -> No
     result = built.pending("p", gpus=0.33).pending("r", gpus=0.333).cycle(ALLOCATE)
     assert placements(result) == {"p-0": "n"}
     small = cluster().node("n", gpu_memory_mib=300).queue("q", 0, limit=0.5)
-    wanted = request(0, gpu_memory_mib=200)
-    session = small.node("m", gpu_memory_mib=900).pending("p", request=wanted).cycle(ALLOCATE)
+    requests = request(0, gpu_memory_mib=200)
+    session = small.node("m", gpu_memory_mib=900).pending("p", request=requests).cycle(ALLOCATE)
     assert placements(session) == {"p-0": "m"}
 
 
@@ -245,8 +245,8 @@ def test_a_shared_task_that_passes_no_gate_has_a_reason_per_node() -> None:
     built = cluster().node("n", gpu_memory_mib=400).node("big", gpu_memory_mib=2000)
     built.queue("q", 8, limit=0.3).running("r", ["big"] * 8, minimum=0, gpus=1, queue="other")
     built.queue("other", 8)
-    wanted = request(0, gpu_memory_mib=300)
-    result = built.pending("p", request=wanted, queue="q").cycle(ALLOCATE)
+    requests = request(0, gpu_memory_mib=300)
+    result = built.pending("p", request=requests, queue="q").cycle(ALLOCATE)
     reasons_of_nodes = reasons(result)
     assert {(reason.kind, reason.subject) for reason in reasons_of_nodes} == {
         (Kind.OVER_CAPACITY, "OverLimit"),

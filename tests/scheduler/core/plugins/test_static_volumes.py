@@ -42,8 +42,8 @@ def test_two_pods_do_not_count_on_the_same_volume() -> None:
         built.pending(name, constraints=mounting(name))
     result = built.cycle(ALLOCATE)
     assert placements(result) == {"x-0": "a", "y-0": "b"}
-    left = next(i for i, pod in enumerate(result.state.tasks.inputs) if pod.name == "z-0")
-    assert result.fit.tasks[left].reasons() == {NodeReason(NodeReasonKind.VOLUME, NOT_AVAILABLE): 2}
+    task = next(i for i, pod in enumerate(result.state.tasks.inputs) if pod.name == "z-0")
+    assert result.fit.tasks[task].reasons() == {NodeReason(NodeReasonKind.VOLUME, NOT_AVAILABLE): 2}
 
 
 def test_a_pod_with_two_claims_needs_two_volumes_on_its_node() -> None:

@@ -52,17 +52,17 @@ def need_of(session: Session) -> Need:
 def test_whole_devices_are_counted_node_by_node(
     gpus: list[int], used: list[tuple[int, float]], size: float, count: int
 ) -> None:
-    left = [float(number) for number in gpus]
-    taken = []
+    free_gpus = [float(number) for number in gpus]
+    chosen = []
     for node, amount in used:
-        if node < len(gpus) and left[node] >= amount:
-            left[node] -= amount
-            taken.append((node, amount))
-    session = session_of(gpus, taken, [size] * count)
+        if node < len(gpus) and free_gpus[node] >= amount:
+            free_gpus[node] -= amount
+            chosen.append((node, amount))
+    session = session_of(gpus, chosen, [size] * count)
     capacities = capacity_of_nodes(session.state.nodes, need_of(session)).tolist()
-    cores = [1000 - sum(node == number for node, _ in taken) for number in range(len(gpus))]
-    slots = [110 - sum(node == number for node, _ in taken) for number in range(len(gpus))]
-    fits = [floor(free / size) if size else inf for free in left]
+    cores = [1000 - sum(node == number for node, _ in chosen) for number in range(len(gpus))]
+    slots = [110 - sum(node == number for node, _ in chosen) for number in range(len(gpus))]
+    fits = [floor(free / size) if size else inf for free in free_gpus]
     assert capacities == [min(parts) for parts in zip(fits, cores, slots, strict=True)]
 
 

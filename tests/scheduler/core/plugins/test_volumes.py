@@ -107,8 +107,8 @@ def test_a_claim_whose_owner_is_gone_cannot_be_used() -> None:
 
 
 def test_room_of_a_leaving_owner_is_waited_for() -> None:
-    held = _claim("old", 8, phase="Bound", owner_uid="old-0")
-    built = _storage(held, _claim("new", 6), size=2)
+    bound_claim = _claim("old", 8, phase="Bound", owner_uid="old-0")
+    built = _storage(bound_claim, _claim("new", 6), size=2)
     built._add(
         "old",
         [(TaskStatus.RELEASING, "n")],

@@ -13,11 +13,11 @@ from scheduler.core.session.statement import Statement
 from tests.builders import cluster
 
 
-def _plain_next(session: Session, left: list[GangView]) -> GangView:
+def _plain_next(session: Session, waiting: list[GangView]) -> GangView:
     """Find whose turn it is by asking every queue at every level again."""
     ledger = session.policy.ledger
     best_of: dict[int, GangView] = {}
-    for view in sorted(left, key=session.pod_group_key):
+    for view in sorted(waiting, key=session.pod_group_key):
         best_of.setdefault(view.queue, view)
     level = [q for q in range(len(ledger.names)) if ledger.parents[q] < 0]
     while True:
@@ -25,8 +25,8 @@ def _plain_next(session: Session, left: list[GangView]) -> GangView:
         for queue in level:
             view = _best_below(session, queue, best_of)
             if view is not None:
-                wanted = session.requested_by(view.next_chunk(include_evicted=False))
-                candidates.append((session.policy.key(queue, wanted), queue))
+                requested = session.requested_by(view.next_chunk(include_evicted=False))
+                candidates.append((session.policy.key(queue, requested), queue))
         queue = min(candidates, key=lambda candidate: candidate[0])[1]
         if queue in best_of:
             return best_of[queue]
@@ -42,8 +42,8 @@ def _best_below(session: Session, queue: int, best_of: dict[int, GangView]) -> G
         if ledger.parents[child] == queue:
             view = _best_below(session, child, best_of)
             if view is not None:
-                wanted = session.requested_by(view.next_chunk(include_evicted=False))
-                candidates.append((session.policy.key(child, wanted), view))
+                requested = session.requested_by(view.next_chunk(include_evicted=False))
+                candidates.append((session.policy.key(child, requested), view))
     return min(candidates, key=lambda candidate: candidate[0])[1] if candidates else None
 
 
@@ -66,20 +66,20 @@ def test_turns_equal_those_of_asking_everyone_again(
     for number, (queue, gpus, priority) in enumerate(jobs):
         built.pending(f"p{number}", 2, minimum=1, queue=f"q{queue}", gpus=gpus, priority=priority)
     session = built.session()
-    left = [session.view(group) for group in range(len(jobs))]
-    order = GroupOrder(session, left)
+    waiting = [session.view(group) for group in range(len(jobs))]
+    order = GroupOrder(session, waiting)
     turn = 0
-    while left:
-        expected = _plain_next(session, left)
+    while waiting:
+        expected = _plain_next(session, waiting)
         next_group = order.pop()
         assert next_group is expected
-        left.remove(next_group)
+        waiting.remove(next_group)
         turn += 1
         if turn % placed == 0:
             _place_one(session, next_group)
             if next_group.next_chunk(include_evicted=False):
                 order.push(next_group)
-                left.append(next_group)
+                waiting.append(next_group)
     assert order.pop() is None
     assert not order
 
@@ -95,17 +95,17 @@ def test_many_siblings_take_turns_as_few_do(jobs: list[tuple[int, int]]) -> None
     for number, (queue, gpus) in enumerate(jobs):
         built.pending(f"p{number}", 2, minimum=1, queue=f"q{queue:02}", gpus=gpus)
     session = built.session()
-    left = [session.view(group) for group in range(len(jobs))]
-    order = GroupOrder(session, left)
-    while left:
-        expected = _plain_next(session, left)
+    waiting = [session.view(group) for group in range(len(jobs))]
+    order = GroupOrder(session, waiting)
+    while waiting:
+        expected = _plain_next(session, waiting)
         next_group = order.pop()
         assert next_group is expected
-        left.remove(next_group)
+        waiting.remove(next_group)
         _place_one(session, next_group)
-        if next_group.next_chunk(include_evicted=False) and len(left) % 3:
+        if next_group.next_chunk(include_evicted=False) and len(waiting) % 3:
             order.push(next_group)
-            left.append(next_group)
+            waiting.append(next_group)
     assert not order
 
 

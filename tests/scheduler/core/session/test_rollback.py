@@ -105,15 +105,15 @@ def _check_devices(session: Session) -> None:
     state = session.state
     tasks, nodes = state.tasks, state.nodes
     for node in range(len(nodes)):
-        held = 0.0
+        gpus = 0.0
         for task in nodes.tasks[node]:
             is_there = tasks.left_node[task] == node or (
                 tasks.node[task] == node and tasks.status[task] != TaskStatus.NOMINATED
             )
             if is_there and not tasks.task_class[task].is_shared:
-                held += tasks.task_class[task].gpu_amount
-        held += sum(1 for group in nodes.shared_gpus[node].values() if group[1] > 0)
-        assert nodes.idle_rows[2][node] == 4 - held, (node, nodes.shared_gpus[node])
+                gpus += tasks.task_class[task].gpu_amount
+        gpus += sum(1 for group in nodes.shared_gpus[node].values() if group[1] > 0)
+        assert nodes.idle_rows[2][node] == 4 - gpus, (node, nodes.shared_gpus[node])
 
 
 def test_an_evicted_task_that_gets_its_place_back_is_not_evicted() -> None:
@@ -210,12 +210,12 @@ def test_a_shared_nomination_is_given_back_to_its_device() -> None:
     first = Statement(session, ActionName.RECLAIM)
     first.nominate(1, 0, ("g",))
     first.keep()
-    held = list(session.state.nodes.shared_gpus[0]["g"])
+    shared_gpu = list(session.state.nodes.shared_gpus[0]["g"])
     second = Statement(session, ActionName.RECLAIM)
     second.evict(1, REASON)
     assert session.state.nodes.shared_gpus[0]["g"][0] == 50.0
     second.unevict(1)
-    assert list(session.state.nodes.shared_gpus[0]["g"]) == held
+    assert list(session.state.nodes.shared_gpus[0]["g"]) == shared_gpu
     second.discard()
 
 

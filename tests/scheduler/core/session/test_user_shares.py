@@ -156,13 +156,13 @@ def test_each_turn_is_that_of_the_user_who_holds_least(jobs: list[tuple[str, int
     for number, (user, gpus, priority) in enumerate(jobs):
         built.pending(f"p{number}", queue="q", gpus=gpus, priority=priority, user=user)
     session = built.session()
-    held = dict.fromkeys("abc", 0)
-    left = list(enumerate(jobs))
+    gpus_by_user = dict.fromkeys("abc", 0)
+    waiting = list(enumerate(jobs))
     for view in _turns(session):
-        best = min(left, key=lambda entry: (-entry[1][2], held[entry[1][0]], entry[0]))
+        best = min(waiting, key=lambda entry: (-entry[1][2], gpus_by_user[entry[1][0]], entry[0]))
         assert view.pod_group == best[0]
-        held[best[1][0]] += best[1][1]
-        left.remove(best)
+        gpus_by_user[best[1][0]] += best[1][1]
+        waiting.remove(best)
 
 
 def test_rolled_back_placements_leave_no_trace() -> None:

@@ -41,20 +41,22 @@ def demand(session: Session, name: str = "want", size: int | None = None) -> Pro
     return ProbeDemand(session, view, chunk[:size])
 
 
-def filters(session: Session, wanted: ProbeDemand) -> VictimFilters:
-    return VictimFilters(session, wanted, GpuRoom.of(session).gpus)
+def filters(session: Session, probe_demand: ProbeDemand) -> VictimFilters:
+    return VictimFilters(session, probe_demand, GpuRoom.of(session).gpus)
 
 
-def places(session: Session, wanted: ProbeDemand, settled=(), *, may_lose=True) -> Places:
-    task = wanted.tasks[0]
+def places(session: Session, probe_demand: ProbeDemand, settled=(), *, may_lose=True) -> Places:
+    task = probe_demand.tasks[0]
     rules = Placer(session).rules(session.state.tasks.task_class[task], task)
-    return Places(session, rules, wanted, settled, may_lose=may_lose)
+    return Places(session, rules, probe_demand, settled, may_lose=may_lose)
 
 
 def hopeless(session: Session, size: int | None = None, takeable: float = np.inf) -> bool:
-    wanted = demand(session, size=size)
+    probe_demand = demand(session, size=size)
     room = GpuRoom.of(session).gpus
-    return is_hopeless(session, places(session, wanted), wanted, room, batches(session), takeable)
+    return is_hopeless(
+        session, places(session, probe_demand), probe_demand, room, batches(session), takeable
+    )
 
 
 def on_node(session: Session, node: int) -> list[int]:
@@ -119,10 +121,10 @@ def test_the_nodes_of_a_pod_group_on_several_nodes_are_never_ruled_out() -> None
 def test_different_sizes_are_matched_largest_first() -> None:
     built = full().pending("want", 1, gpus=3)
     session = built.pending("other", 1, gpus=1).session()
-    wanted = demand(session)
-    wanted.gpus_per_task = 0.0
-    wanted.gpus = [3.0, 1.0]
-    test = filters(session, wanted)
+    probe_demand = demand(session)
+    probe_demand.gpus_per_task = 0.0
+    probe_demand.gpus = [3.0, 1.0]
+    test = filters(session, probe_demand)
     test.add([0, 1], [3.0, 0.5])
     assert not test.passes()
     test.add([1], [0.5])
@@ -220,15 +222,15 @@ def test_tasks_that_repel_others_do_not(selector) -> None:
 
 def test_places_are_counted_per_node() -> None:
     session = full().pending("want", 2, gpus=2).session()
-    wanted = demand(session)
-    known = places(session, wanted)
+    probe_demand = demand(session)
+    node_places = places(session, probe_demand)
     first, second = on_node(session, 0), on_node(session, 1)
-    assert not may_fit(known, wanted, [first[0], second[0]])
-    assert not may_fit(known, wanted, first[:3])
-    assert may_fit(known, wanted, first)
-    assert may_fit(known, wanted, [*first[:2], *second[:2]])
-    assert may_fit(places(session, wanted, settled=first[:2]), wanted, second[:2])
-    assert not may_fit(places(session, wanted, settled=first[:2]), wanted, second[:1])
+    assert not may_fit(node_places, probe_demand, [first[0], second[0]])
+    assert not may_fit(node_places, probe_demand, first[:3])
+    assert may_fit(node_places, probe_demand, first)
+    assert may_fit(node_places, probe_demand, [*first[:2], *second[:2]])
+    assert may_fit(places(session, probe_demand, settled=first[:2]), probe_demand, second[:2])
+    assert not may_fit(places(session, probe_demand, settled=first[:2]), probe_demand, second[:1])
 
 
 def test_a_victim_that_must_move_needs_a_place_as_well() -> None:
@@ -237,13 +239,15 @@ def test_a_victim_that_must_move_needs_a_place_as_well() -> None:
     built.running("same", ["n0"], gpus=2).running("other", ["n0"], gpus=1)
     built.running("small", ["n1", "n1", "n1"], gpus=1)
     session = built.pending("want", gpus=2).session()
-    wanted = demand(session)
+    probe_demand = demand(session)
     same, other = on_node(session, 0)
-    assert may_fit(places(session, wanted), wanted, [same])
-    assert not may_fit(places(session, wanted, may_lose=False), wanted, [same])
-    assert not may_fit(places(session, wanted, [same], may_lose=False), wanted, [])
-    assert may_fit(places(session, wanted, may_lose=False), wanted, [other])
-    assert may_fit(places(session, wanted, [same], may_lose=False), wanted, on_node(session, 1))
+    assert may_fit(places(session, probe_demand), probe_demand, [same])
+    assert not may_fit(places(session, probe_demand, may_lose=False), probe_demand, [same])
+    assert not may_fit(places(session, probe_demand, [same], may_lose=False), probe_demand, [])
+    assert may_fit(places(session, probe_demand, may_lose=False), probe_demand, [other])
+    assert may_fit(
+        places(session, probe_demand, [same], may_lose=False), probe_demand, on_node(session, 1)
+    )
 
 
 def test_every_resource_counts() -> None:
@@ -252,9 +256,9 @@ def test_every_resource_counts() -> None:
         "r1", ["n0"], request=request(1, cpu=2)
     )
     session = built.pending("want", request=request(1, cpu=3)).session()
-    wanted = demand(session)
-    assert not may_fit(places(session, wanted), wanted, [0])
-    assert may_fit(places(session, wanted), wanted, [0, 1])
+    probe_demand = demand(session)
+    assert not may_fit(places(session, probe_demand), probe_demand, [0])
+    assert may_fit(places(session, probe_demand), probe_demand, [0, 1])
     assert not hopeless(session)
     larger = built.pending("want-more", 2, request=request(1, cpu=3)).session()
     both = demand(larger, "want-more")
@@ -268,27 +272,27 @@ def test_nodes_the_rules_exclude_have_no_places() -> None:
     built = cluster().node("n0", 1, labels={"name": "n0"}).node("n1", 1, labels={"name": "n1"})
     built.queue("a").running("r0", ["n0"]).running("r1", ["n1"])
     session = built.pending("want", constraints=only_n1).session()
-    wanted = demand(session)
-    assert not may_fit(places(session, wanted), wanted, on_node(session, 0))
-    assert may_fit(places(session, wanted), wanted, on_node(session, 1))
+    probe_demand = demand(session)
+    assert not may_fit(places(session, probe_demand), probe_demand, on_node(session, 0))
+    assert may_fit(places(session, probe_demand), probe_demand, on_node(session, 1))
 
 
 def test_a_share_may_free_its_whole_device() -> None:
     built = cluster().node("n0", 2).queue("a")
     built.running("half", ["n0"], gpus=0.5, gpu_groups=[("g",)])
     session = built.pending("want", gpus=2).session()
-    wanted = demand(session)
-    assert not may_fit(places(session, wanted), wanted, [])
-    assert may_fit(places(session, wanted), wanted, [0])
+    probe_demand = demand(session)
+    assert not may_fit(places(session, probe_demand), probe_demand, [])
+    assert may_fit(places(session, probe_demand), probe_demand, [0])
     assert not hopeless(session, takeable=0.0)
     assert GpuRoom.of(session).gpus.tolist() == [1.5]
 
 
 def test_shares_and_mixed_chunks_are_left_to_the_trial() -> None:
     session = full().pending("want", gpus=0.5).session()
-    wanted = demand(session)
-    assert not places(session, wanted).is_known
-    assert may_fit(places(session, wanted), wanted, [])
+    probe_demand = demand(session)
+    assert not places(session, probe_demand).is_known
+    assert may_fit(places(session, probe_demand), probe_demand, [])
     assert not hopeless(session)
 
 
@@ -302,10 +306,14 @@ def test_room_follows_what_is_touched() -> None:
 
 def test_a_part_of_a_chunk_is_a_gang_of_its_own() -> None:
     session = full().pending("want", 4).session()
-    wanted = demand(session, size=3)
-    assert tuple(wanted.view.next_chunk(include_evicted=True)) == wanted.tasks
-    assert len(wanted.tasks) == 3
-    assert (wanted.gpus_per_task, wanted.total_gpus, wanted.required[2]) == (1.0, 3.0, 3.0)
+    probe_demand = demand(session, size=3)
+    assert tuple(probe_demand.view.next_chunk(include_evicted=True)) == probe_demand.tasks
+    assert len(probe_demand.tasks) == 3
+    assert (probe_demand.gpus_per_task, probe_demand.total_gpus, probe_demand.required[2]) == (
+        1.0,
+        3.0,
+        3.0,
+    )
 
 
 def test_a_part_of_nested_subgroups_lowers_what_they_require() -> None:
@@ -324,9 +332,9 @@ def test_a_part_of_nested_subgroups_lowers_what_they_require() -> None:
     built.group(PodGroupInput(name="want", uid="want", queue="a", root=root, tasks=tasks))
     session = built.session()
     for size in (1, 2, 3):
-        wanted = demand(session, size=size)
-        assert tuple(wanted.view.next_chunk(include_evicted=True)) == wanted.tasks
-        assert len(wanted.tasks) == size
+        probe_demand = demand(session, size=size)
+        assert tuple(probe_demand.view.next_chunk(include_evicted=True)) == probe_demand.tasks
+        assert len(probe_demand.tasks) == size
 
 
 def test_units_forgive_noise() -> None:

@@ -66,9 +66,9 @@ def run(
         if rng.random() < 0.15 and len(here.groups) < 20:
             here.submit(make_group(rng, f"g{cycle}", here.now_s))
             is_disturbed = True
-        done = [name for name in here.groups if here.is_running(name)]
-        if done and rng.random() < 0.1:
-            here.finish(rng.choice(done))
+        running = [name for name in here.groups if here.is_running(name)]
+        if running and rng.random() < 0.1:
+            here.finish(rng.choice(running))
             is_disturbed = True
         result = here.step()
         result.state.validate()

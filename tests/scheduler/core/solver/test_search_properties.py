@@ -38,13 +38,15 @@ def clusters(draw):
     for number, (nodes, gpus, queue, priority, minimum, cpu) in enumerate(
         draw(st.lists(running, max_size=9))
     ):
-        taken = (max(gpus, 1) if gpus else 0, cpu)
+        amounts = (max(gpus, 1) if gpus else 0, cpu)
         if any(
-            free[node][kind] < nodes.count(node) * taken[kind] for node in nodes for kind in (0, 1)
+            free[node][kind] < nodes.count(node) * amounts[kind]
+            for node in nodes
+            for kind in (0, 1)
         ):
             continue
         for node in nodes:
-            free[node] = [free[node][kind] - taken[kind] for kind in (0, 1)]
+            free[node] = [free[node][kind] - amounts[kind] for kind in (0, 1)]
         shared = [(f"dev-{number}-{n}",) for n in range(len(nodes))]
         built.running(
             f"r{number}",
@@ -112,6 +114,6 @@ def test_any_cycle_keeps_the_rules(built) -> None:
         names = {task.name for task in given_group.tasks}
         if not given_group.preemptible:
             assert not names & evicted
-        held = state.pod_groups.active_allocated[group]
+        active = state.pod_groups.active_allocated[group]
         minimum = sum(pod_set.min_available for pod_set in given_group.root.pod_sets)
-        assert held == 0 or held >= minimum, "a gang is whole or not there"
+        assert active == 0 or active >= minimum, "a gang is whole or not there"

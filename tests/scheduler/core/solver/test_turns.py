@@ -32,10 +32,10 @@ def turns(session: Session, *names: str) -> list[str]:
 def plainly(session: Session, *names: str) -> list[str]:
     """The same by letting every pending pod group have its turn."""
     groups = session.state.pod_groups
-    wanted = {index_of(session, name) for name in names}
-    everyone = {g for g, pending in enumerate(groups.pending) if pending} | wanted
+    indices = {index_of(session, name) for name in names}
+    everyone = {g for g, pending in enumerate(groups.pending) if pending} | indices
     order = GroupOrder(session, [session.view(group) for group in sorted(everyone)])
-    return [groups.inputs[v.pod_group].name for v in order.drain() if v.pod_group in wanted]
+    return [groups.inputs[v.pod_group].name for v in order.drain() if v.pod_group in indices]
 
 
 def busy() -> ClusterBuilder:

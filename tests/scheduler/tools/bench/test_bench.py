@@ -81,9 +81,9 @@ def _key(name: str, sizes: dict[str, Any]) -> str:
 @pytest.mark.shared
 @pytest.mark.parametrize(("name", "sizes"), QUICK, ids=[_key(*case) for case in QUICK])
 def test_outcomes_are_those_of_the_reference(name: str, sizes: dict[str, Any]) -> None:
-    known = json.loads(shared_path("bench", "expected", "outcomes.json").read_text())
+    outcomes = json.loads(shared_path("bench", "expected", "outcomes.json").read_text())
     key = _key(name, sizes)
-    expected = known[key]
+    expected = outcomes[key]
     if key in MOVES:
         expected["outcome"]["moved"] = MOVES[key]
     measured = measure(WORKLOADS[name](**sizes), runs=1).as_dict()
