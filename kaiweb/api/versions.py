@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from kaiweb.api.errors import Problem
 from queues.tree.shape import shown
 
-TAG = re.compile(r'"([0-9A-Za-z._-]+)"')
+# After the dot follows the digest of the answer (`kaiweb.api.http.conditional`), which an edit does not depend on.
+TAG = re.compile(r'"([0-9A-Za-z_-]+)(?:\.[0-9a-f]+)?"')
 
 
 def expected_tag(request: Request, what: str, *, is_needed: bool = True) -> str:

@@ -45,9 +45,11 @@ from scheduler.tools.simulate.what_if.question import QueueEdit
 log = logging.getLogger(__name__)
 
 EDITABLE = (ChangeSetState.DRAFT, ChangeSetState.REJECTED)
+APPLICABLE = (*EDITABLE, ChangeSetState.APPROVED)
 #: A set that is `applying` for longer without a step has lost its process.
 LOST_AFTER = timedelta(seconds=60)
 FAILURES = (QueuesError, KubeError)
+PREVIEW_CYCLES = 2
 
 
 class StateError(Exception):
@@ -109,9 +111,19 @@ def move_to(
     rows = ChangeSet.objects.filter(pk=change_set.pk, state__in=allowed)
     if not rows.update(state=state, changed_at=now):
         change_set.refresh_from_db()
-        expected = ", ".join(item.value for item in allowed)
-        raise StateError(f"{change_set}: expected it to be {expected}, it is {change_set.state}")
+        raise _wrong_state(change_set, allowed)
     change_set.state, change_set.changed_at = state, now
+
+
+def require_state(change_set: ChangeSet, allowed: Sequence[ChangeSetState]) -> None:
+    """Raise StateError if the state is not among those allowed."""
+    if change_set.state not in allowed:
+        raise _wrong_state(change_set, allowed)
+
+
+def _wrong_state(change_set: ChangeSet, allowed: Sequence[ChangeSetState]) -> StateError:
+    expected = ", ".join(item.value for item in allowed)
+    return StateError(f"{change_set}: expected it to be {expected}, it is {change_set.state}")
 
 
 def apply(gateway: Gateway, change_set: ChangeSet, plan: Plan, caller: Caller) -> None:
@@ -122,9 +134,8 @@ def apply(gateway: Gateway, change_set: ChangeSet, plan: Plan, caller: Caller) -
     StateError : it is being applied already, or was
     kube.errors.KubeError, QueuesError : a step failed; the steps before it were undone where possible
     """
-    allowed = (*EDITABLE, ChangeSetState.APPROVED)
     with transaction.atomic():
-        move_to(change_set, ChangeSetState.APPLYING, allowed, caller.now)
+        move_to(change_set, ChangeSetState.APPLYING, APPLICABLE, caller.now)
         change_set.steps.all().delete()
         steps = ChangeStep.objects.bulk_create(
             ChangeStep(
@@ -156,7 +167,11 @@ def apply(gateway: Gateway, change_set: ChangeSet, plan: Plan, caller: Caller) -
 def preview_question(change_set: ChangeSet, drain: Drain) -> dict[str, Any]:
     """Return the simulation of two cycles after a change, without the workloads that it drains."""
     removed = [row.key for row in drain.rows]
-    return {"queues": change_set.edits, "workloads": {"remove": removed}, "cycles": 2}
+    return {
+        "queues": change_set.edits,
+        "workloads": {"remove": removed},
+        "cycles": PREVIEW_CYCLES,
+    }
 
 
 def require_rights(queues: dict[str, Body], plan: Plan, rights: Rights) -> None:

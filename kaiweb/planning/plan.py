@@ -243,6 +243,14 @@ def edit_to(current: Fields, target: Fields) -> Fields:
     return edit
 
 
+def edit_between(name: str, before: Body | None, after: Body) -> QueueEdit:
+    """Return the edit that makes the fields of a queue those of `after`; None before is a queue to create."""
+    target = fields_of(after)
+    if before is None:
+        return QueueEdit(name=name, action="create", edit=edit_to_create(target))
+    return QueueEdit(name=name, edit=edit_to(fields_of(before), target))
+
+
 def edit_to_create(target: Fields) -> Fields:
     """Return the edit that creates a queue with exactly these fields."""
     start = edits.flat(edits.new_queue("new"))

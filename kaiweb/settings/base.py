@@ -95,6 +95,7 @@ MIDDLEWARE = [
     "kaiweb.api.http.compression.JsonGZipMiddleware",
     "kaiweb.http_metrics.HttpMetricsMiddleware",
     "kaiweb.api.http.headers.ApiHeadersMiddleware",
+    "kaiweb.api.http.conditional.ConditionalGetMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -208,6 +209,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "kaiweb.api.problems.add_problems",
+        "kaiweb.api.http.conditional.describe",
     ],
 }
 

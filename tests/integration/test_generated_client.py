@@ -46,6 +46,7 @@ from kaiweb_client.models import (
     ShardCreateRequestSpec,
     ShardWritten,
     Change,
+    ChangeApplied,
     ChangeCreateRequest,
     PatchedQueueWriteRequest,
     Problem,
@@ -65,8 +66,9 @@ client = AuthenticatedClient(base_url=sys.argv[1], token=sys.argv[2], timeout=Ti
 wanted = QueueCreateRequest(
     name="generated", parent="default-parent-queue", quota=QueueCreateRequestQuota(gpu=2.0)
 )
-tried = create_queue.sync(client=client, body=wanted, dry_run=True)
+tried = create_queue.sync(client=client, body=wanted, dry_run=True, simulate=True)
 assert isinstance(tried, QueueWritten) and tried.dry_run, tried
+assert isinstance(tried.simulated, Simulation) and tried.simulated.state == "done", tried
 created = create_queue.sync(client=client, body=wanted, idempotency_key="k")
 assert isinstance(created, QueueWritten) and created.queue.quota.gpu == 2, created
 again = create_queue.sync(client=client, body=wanted)
@@ -114,7 +116,7 @@ assert archive.status_code == 200 and archive.content.startswith(b"PK"), archive
 draft = create_change.sync(client=client, body=ChangeCreateRequest(edits=[edit], title="five"))
 assert isinstance(draft, Change), draft
 applied = apply_change.sync(draft.id, client=client, body=ApplyRequestRequest())
-assert isinstance(applied, Change) and applied.state == "applied", applied
+assert isinstance(applied, ChangeApplied) and applied.state == "applied", applied
 undo = revert_change.sync(draft.id, client=client)
 assert isinstance(undo, Change) and undo.state == "draft", undo
 

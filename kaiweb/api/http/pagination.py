@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from django.db.models import Q, QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,13 +18,18 @@ from rest_framework.response import Response
 from kaiweb.api.base import caller_visibility
 from kaiweb.api.errors import bad_parameter
 from kaiweb.api.http import cursors
+from kaiweb.api.http.conditional import is_current, weak_tag
+from kaiweb.api.http.renderers import OPTIONS
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.cluster import mirror_time
 from queues import live
+from queues.models import Node, PodGroup, Queue
 from scheduler.models import SessionRecord
 
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
+#: Each change of their rows is in the live log, so its position is the version of their lists.
+LOGGED = (Queue, PodGroup, Node, SessionRecord)
 PARAMETERS = ("limit", "cursor", "count", "sort", "fields")
 
 
@@ -69,8 +75,8 @@ def answer(
     cursor = request.query_params.get("cursor")
     if cursor:
         page = page.filter(_after(cursor, order, rows, sorting))
-    tag = f'W/"{live.epoch()}-{live.position()}{_view_of(request)}"'
-    if request.headers.get("If-None-Match") == tag:
+    tag = _log_tag(request) if rows.model in LOGGED else ""
+    if tag and is_current(request, tag):
         return Response(status=304, headers={"ETag": tag})
     selected = list(page[: limit + 1])
     items = only_fields(request, to_items(selected[:limit]))
@@ -80,7 +86,7 @@ def answer(
         body["next"] = cursors.encode(order, getattr(last, column), getattr(last, sorting.key))
     if has_count:
         body["count"] = rows.count()
-    headers = {"ETag": tag}
+    headers = {"ETag": tag or _content_tag(body)}
     if body["next"]:
         headers["Link"] = f'<{_next_url(request, body["next"])}>; rel="next"'
     return Response(body, headers=headers)
@@ -96,6 +102,16 @@ def only_fields(request: Request, items: list[dict[str, Any]]) -> list[dict[str,
         known = sorted(items[0])
         raise bad_parameter("fields", f"expected of {', '.join(known)}", unknown[0], known)
     return [{name: item[name] for name in names} for item in items]
+
+
+def _log_tag(request: Request) -> str:
+    """Return an ETag that is known before the rows are read."""
+    return f'W/"{live.epoch()}-{live.position()}{_view_of(request)}"'
+
+
+def _content_tag(body: Mapping[str, Any]) -> str:
+    """Return an ETag of what a page shows, whatever its age."""
+    return weak_tag(orjson.dumps({**body, "asOf": None}, option=OPTIONS))
 
 
 def _view_of(request: Request) -> str:

@@ -109,8 +109,12 @@ REASON = _query("reason", "Why, for the audit log.")
 ALL_TOKENS = _query("all", "Tokens of all users (admins).", OpenApiTypes.BOOL)
 BINDING_FILTERS = [_query("username", "Users."), _query("subtree", "Queues.")]
 ONLY_DRY_RUN = _query("dryRun", "Check and answer, write nothing.", OpenApiTypes.BOOL)
+SIMULATE = _query(
+    "simulate", "With dryRun: also simulate two cycles, and add the preview.", OpenApiTypes.BOOL
+)
 DRY_RUN = [
     _query("dryRun", "Check and show the difference, write nothing.", OpenApiTypes.BOOL),
+    SIMULATE,
     REASON,
     OpenApiParameter(
         "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
@@ -135,7 +139,6 @@ SHARD_WRITE = [
 ]
 TREE = [
     _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
-    _query("simulate", "With dryRun: also simulate two cycles.", OpenApiTypes.BOOL),
     OpenApiParameter(
         "policy",
         OpenApiTypes.STR,

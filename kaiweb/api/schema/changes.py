@@ -6,7 +6,7 @@ from rest_framework import serializers as s
 
 from kaiweb.api.schema.queues import Difference, Finding
 from kaiweb.api.schema.shared import Page
-from kaiweb.api.schema.simulations import QueueEdit
+from kaiweb.api.schema.simulations import QueueEdit, WithPreview
 from kaiweb.models import ChangeSetState, ChangeStepState
 from kaiweb.planning.plan import POLICIES
 from queues.models import AuditAction, AuditKind, ChangeState
@@ -68,6 +68,10 @@ class Change(ChangeSummary):
     drains = Drained(many=True)
     stale = s.ListField(child=s.CharField())
     steps = ChangeStep(many=True)
+
+
+class ChangeApplied(Change, WithPreview):
+    """The change set; a dry run leaves it as it was."""
 
 
 class ChangeList(Page):

@@ -7,6 +7,7 @@ from rest_framework import serializers as s
 
 from kaiweb.api.schema.changes import Drained, QueueDifference
 from kaiweb.api.schema.queues import Finding, QueueCreate
+from kaiweb.api.schema.simulations import WithPreview
 from kaiweb.planning.queue_trees import MAX_QUEUES
 
 
@@ -27,12 +28,10 @@ class QueueTree(QueueCreate):
     children = Children(required=False)
 
 
-class QueueTreeWritten(s.Serializer[object]):
+class QueueTreeWritten(WithPreview):
     changed = s.BooleanField()
     dryRun = s.BooleanField()
     change = s.IntegerField(allow_null=True, help_text="the change set that was applied")
     plan = QueueDifference(many=True)
     warnings = Finding(many=True)
     drains = Drained(many=True)
-    simulation = s.IntegerField(allow_null=True)
-    verdict = s.CharField(allow_null=True, help_text="of the simulation")

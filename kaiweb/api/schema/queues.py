@@ -86,14 +86,6 @@ class Difference(s.Serializer[object]):
     after = s.JSONField(allow_null=True)
 
 
-class QueueWritten(s.Serializer[object]):
-    queue = Queue()
-    changed = s.BooleanField()
-    dryRun = s.BooleanField()
-    warnings = Finding(many=True)
-    diff = Difference(many=True)
-
-
 class QueueWaited(s.Serializer[object]):
     reached = s.BooleanField()
     generation = s.IntegerField(help_text="the newest that is shown")

@@ -157,5 +157,15 @@ class Simulation(SimulationSummary):
     answer = Answer(allow_null=True)
 
 
+class WithPreview(s.Serializer[object]):
+    """What a dry run with `simulate` adds to its answer."""
+
+    simulation = s.IntegerField(required=False, allow_null=True, help_text="Only with simulate.")
+    verdict = s.ChoiceField(
+        choices=VERDICTS, required=False, allow_null=True, help_text="Null: not finished in time."
+    )
+    simulated = Simulation(required=False)
+
+
 class SimulationList(Page):
     items = SimulationSummary(many=True)

@@ -17,13 +17,18 @@ from rest_framework.response import Response
 
 from kaiweb import request_id
 from kaiweb.api import idempotency
-from kaiweb.api.base import Shows, View, caller, caller_visibility, row_with_number
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.http.renderers import YamlRenderer
 from kaiweb.api.schema import changes as schema
-from kaiweb.api.views.simulations import start_simulation
+from kaiweb.api.views.simulations import (
+    PREVIEW_WAIT_S,
+    is_simulated,
+    preview_of,
+    start_simulation,
+)
 from kaiweb.api.visible_changes import visible_changes
 from kaiweb.items.visibility import Visibility
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
@@ -39,7 +44,6 @@ from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_bo
 SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
 MAX_EDITS = 200
 PREVIEW_LIFE = timedelta(seconds=60)
-PREVIEW_WAIT_S = 20
 
 Edits = Annotated[list[QueueEdit], Meta(min_length=1, max_length=MAX_EDITS)]
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -208,16 +212,24 @@ class ChangeApply(View):
     """Make the change."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"post": ("dryRun", "simulate")}
 
-    @extend_schema(operation_id="applyChange", request=schema.ApplyRequest, responses=schema.Change)
+    @extend_schema(
+        operation_id="applyChange",
+        request=schema.ApplyRequest,
+        parameters=[parameters.ONLY_DRY_RUN, parameters.SIMULATE],
+        responses=schema.ChangeApplied,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Write the edits in a safe order; if one fails, those before it are undone."""
         row = _own(request, pk)
         body = read_body(request.data or {}, _Apply)
-        now = timezone.now()
+        now, is_dry = timezone.now(), flag(request, "dryRun")
+        is_simulated(request)
         if body.reason is not None:
             row.reason = body.reason
-            row.save(update_fields=["reason"])
+            if not is_dry:
+                row.save(update_fields=["reason"])
         _check_preview(row, body)
         queues = change_sets.live_queues(gateway())
         stale = change_sets.stale_queues(row, queues)
@@ -232,6 +244,10 @@ class ChangeApply(View):
         change_sets.require_rights(queues, plan, who.rights)
         drain = drains.drain_of(plan)
         change_sets.require_drain(drain, who)
+        if is_dry:
+            change_sets.require_state(row, change_sets.APPLICABLE)
+            preview = preview_of(request, change_sets.preview_question(row, drain))
+            return Response({**change_item(row, queues), **preview})
         change_sets.apply(gateway(), row, plan, who)
         change_sets.drain(gateway(), row, drain, who)
         return Response(change_item(row, change_sets.live_queues(gateway())))

@@ -65,7 +65,7 @@ class NodeDetail(View):
         if row is None:
             raise Problem("not-found", f"node '{name}' does not exist")
         item = {**_items(request, [row])[0], "labels": row.labels}
-        return Response(item, headers={"ETag": f'W/"{row.version}"'})
+        return Response(item)
 
 
 class NodePods(View):
@@ -181,4 +181,4 @@ class GpuDetail(View):
             raise Problem("not-found", f"node '{node}' has no GPU {index}")
         item = _items(request, [row])[0]
         cell = {"node": node, "model": row.model, **item["devices"][index]}
-        return Response(cell, headers={"ETag": f'W/"{row.version}"'})
+        return Response(cell)

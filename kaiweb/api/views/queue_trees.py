@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,10 +18,11 @@ from kaiweb.api.change_items import finding_entries, plan_entries, refuse_errors
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import queue_trees as schema
-from kaiweb.api.views.changes import MAX_EDITS, PREVIEW_WAIT_S
-from kaiweb.api.views.simulations import start_simulation
+from kaiweb.api.versions import expected_tag
+from kaiweb.api.views.changes import MAX_EDITS
+from kaiweb.api.views.simulations import is_simulated, preview_of
 from kaiweb.api.writes import write_request
-from kaiweb.models import ChangeSet, Simulation
+from kaiweb.models import ChangeSet
 from kaiweb.planning import change_sets, drains, queue_trees
 from kaiweb.planning.change_sets import Caller
 from kaiweb.planning.drains import Drain
@@ -57,7 +59,7 @@ class QueueTree(View):
         if root not in queues:
             raise UnknownQueueError(root)
         tree = queue_trees.tree_of(queues, root)
-        return Response(tree, headers={"ETag": _etag(queues, root)})
+        return Response(tree, headers={"ETag": f'"{_tag(queues, root)}"'})
 
     @extend_schema(
         operation_id="putQueueTree",
@@ -71,7 +73,7 @@ class QueueTree(View):
         Fields that the document does not name stay. If-Match, with the ETag of GET, is optional.
         """
         checked, queues = write_request(request), change_sets.live_queues(gateway())
-        _check_parameters(request, checked)
+        _check_parameters(request)
         if not checked.rights.may_write_queues:
             raise Problem("forbidden", "applying a queue tree needs the right 'edit' on some queue")
         _check_match(request, queues, root)
@@ -81,33 +83,33 @@ class QueueTree(View):
             raise Problem("validation", detail)
         intended = _intended(request, checked, queues, edits, root)
         if checked.dry_run or not edits:
-            return Response(_answer(intended, checked, _simulated(request, intended)))
+            question = change_sets.preview_question(intended.change_set, intended.drain)
+            return Response(_answer(intended, checked, preview_of(request, question)))
         caller = Caller(rights=checked.rights, now=checked.now, request_id=checked.request_id)
         intended.change_set.save()
         change_sets.apply(gateway(), intended.change_set, intended.plan, caller)
         change_sets.drain(gateway(), intended.change_set, intended.drain, caller)
-        return Response(_answer(intended, checked, None))
+        return Response(_answer(intended, checked, {}))
 
 
-def _check_parameters(request: Request, checked: WriteRequest) -> None:
+def _check_parameters(request: Request) -> None:
     policy = request.query_params.get("policy", WARN)
     if policy not in POLICIES:
         raise bad_parameter("policy", f"expected {', '.join(POLICIES)}", policy, [*POLICIES])
-    if flag(request, "simulate") and not checked.dry_run:
-        raise bad_parameter("simulate", "expected only together with dryRun", "true")
+    is_simulated(request)
 
 
 def _check_match(request: Request, queues: dict[str, Body], root: str) -> None:
-    condition = request.headers.get("If-Match")
-    if condition is not None and condition != _etag(queues, root):
+    tag = expected_tag(request, "tree", is_needed=False)
+    if tag and tag != _tag(queues, root):
         detail = f"the queues below '{shown(root)}' have changed since you read them"
         raise Problem("precondition-failed", detail)
 
 
-def _etag(queues: dict[str, Body], root: str) -> str:
+def _tag(queues: dict[str, Body], root: str) -> str:
     names = sorted(queue_trees.names_below(queues, root))
     tags = "".join(f"{name}={tag_of_body(queues[name])};" for name in names)
-    return f'"{hashlib.sha256(tags.encode()).hexdigest()[:24]}"'
+    return hashlib.sha256(tags.encode()).hexdigest()[:24]
 
 
 def _intended(
@@ -143,15 +145,8 @@ def _intended(
     return _Intended(change_set=change_set, plan=plan, drain=drain)
 
 
-def _simulated(request: Request, intended: _Intended) -> Simulation | None:
-    if not flag(request, "simulate"):
-        return None
-    question = change_sets.preview_question(intended.change_set, intended.drain)
-    return start_simulation(request, question, PREVIEW_WAIT_S)
-
-
 def _answer(
-    intended: _Intended, checked: WriteRequest, simulation: Simulation | None
+    intended: _Intended, checked: WriteRequest, preview: Mapping[str, Any]
 ) -> dict[str, Any]:
     change_set, plan, drain = intended.change_set, intended.plan, intended.drain
     is_applied = change_set.pk is not None
@@ -162,6 +157,7 @@ def _answer(
         "plan": plan_entries(plan),
         "warnings": finding_entries((*plan.warnings, *drains.warnings_of(drain))),
         "drains": change_set.drained if is_applied else drain.as_items(),
-        "simulation": simulation.pk if simulation else None,
-        "verdict": (simulation.verdict or None) if simulation else None,
+        "simulation": None,
+        "verdict": None,
+        **preview,
     }

@@ -6,6 +6,7 @@ import logging
 import re
 from typing import Any, ClassVar
 
+import msgspec
 from django.db import DatabaseError
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -17,13 +18,18 @@ from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import queues as schema
+from kaiweb.api.schema.queue_writes import QueueWritten
 from kaiweb.api.versions import expected_tag
+from kaiweb.api.views.simulations import is_simulated, preview_of
 from kaiweb.api.writes import stale_problem, write_request, written_answer
 from kaiweb.items import queues as items
+from kaiweb.planning.change_sets import PREVIEW_CYCLES
+from kaiweb.planning.plan import edit_between
 from kube.objects.meta import convert
 from kube.store import version_of
 from queues import live, selectors, services
 from queues.cluster import gateway
+from queues.editing.bodies import read_or_none
 from queues.editing.tags import tag_of_row
 from queues.editing.write_requests import WriteRequest, WriteResult
 from queues.errors import StaleQueueError, UnknownQueueError
@@ -32,13 +38,14 @@ from queues.mirror.views import QueueView
 from queues.models import LiveChange, Queue
 from queues.tree import hierarchy
 from queues.tree.shape import shown
+from scheduler.tools.simulate.what_if.question import QueueEdit
 
 log = logging.getLogger(__name__)
 
 SORTING = pagination.Sorting(
     key="name", columns={"name": "name", "createdAt": "created_at"}, default="name"
 )
-WRITE = ("dryRun", "reason")
+WRITE = ("dryRun", "simulate", "reason")
 MANAGER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 MIRROR_WAIT_S = 0.6
 
@@ -68,7 +75,7 @@ class Queues(View):
         operation_id="createQueue",
         request=schema.QueueCreate,
         parameters=[*parameters.DRY_RUN, parameters.IDEMPOTENCY_KEY],
-        responses={200: schema.QueueWritten, 201: schema.QueueWritten},
+        responses={200: QueueWritten, 201: QueueWritten},
     )
     def post(self, request: Request) -> Response:
         """Create a queue; what is left out guarantees nothing and caps nothing."""
@@ -99,8 +106,8 @@ class QueueDetail(View):
     def get(self, request: Request, name: str) -> Response:
         """Return the queue as the mirror has it; its ETag is what a write must send back.
 
-        The ETag is that of what people edit and stays while status and use change, so it answers no
-        If-None-Match.
+        A write compares only the part of it before the dot, the version of what people edit, which stays while
+        status and use change.
         """
         row = Queue.objects.filter(name=name).first()
         if row is None:
@@ -111,7 +118,7 @@ class QueueDetail(View):
         operation_id="putQueue",
         request=schema.QueueWrite,
         parameters=[*parameters.DRY_RUN, *parameters.APPLY],
-        responses={200: schema.QueueWritten, 201: schema.QueueWritten},
+        responses={200: QueueWritten, 201: QueueWritten},
     )
     def put(self, request: Request, name: str) -> Response:
         """Replace the editable fields, create with `If-None-Match: *`, or apply as a field manager."""
@@ -156,7 +163,7 @@ class QueueDetail(View):
         operation_id="patchQueue",
         request=schema.QueueWrite,
         parameters=parameters.DRY_RUN,
-        responses=schema.QueueWritten,
+        responses=QueueWritten,
     )
     def patch(self, request: Request, name: str) -> Response:
         """Change the named fields; null unsets, amounts merge per resource."""
@@ -172,7 +179,7 @@ class QueueDetail(View):
     @extend_schema(
         operation_id="deleteQueue",
         parameters=parameters.DRY_RUN,
-        responses={200: schema.QueueWritten, 204: None},
+        responses={200: QueueWritten, 204: None},
     )
     def delete(self, request: Request, name: str) -> Response:
         """Delete a queue that has no children; a dry run answers 200 with what would happen."""
@@ -182,7 +189,7 @@ class QueueDetail(View):
         except StaleQueueError as error:
             raise _stale(error) from error
         if checked.dry_run:
-            return _written(result, request)
+            return _written(result, request, is_deletion=True)
         return Response(status=204, headers=_warning_header(result))
 
 
@@ -215,6 +222,7 @@ def _is_creation(request: Request, manager: str) -> bool:
 
 
 def _write_request(request: Request, *, needs_version: bool = False) -> WriteRequest:
+    is_simulated(request)
     tag = expected_tag(request, "queue", is_needed=needs_version)
     return write_request(request, expected_tag=tag)
 
@@ -241,9 +249,12 @@ def _warning_header(result: WriteResult) -> dict[str, str]:
     return {"Warning": f'199 kaiweb "{services.UNRECORDED.message}"'}
 
 
-def _written(result: WriteResult, request: Request, *, status: int = 200) -> Response:
+def _written(
+    result: WriteResult, request: Request, *, status: int = 200, is_deletion: bool = False
+) -> Response:
     is_dry = flag(request, "dryRun")
     item = _item(result.body)
+    preview = _preview(request, result.body, is_deletion=is_deletion)
     headers = {"ETag": item["etag"], **_warning_header(result)}
     if result.is_written:
         version = version_of(convert(result.body, QueueView))
@@ -253,10 +264,21 @@ def _written(result: WriteResult, request: Request, *, status: int = 200) -> Res
         if status == 201:
             headers["Location"] = f"/api/v1/queues/{item['name']}"
     return Response(
-        written_answer("queue", item, result, is_dry=is_dry),
+        {**written_answer("queue", item, result, is_dry=is_dry), **preview},
         status=200 if is_dry else status,
         headers=headers,
     )
+
+
+def _preview(request: Request, body: dict[str, Any], *, is_deletion: bool) -> dict[str, Any]:
+    """Return what the scheduler would do after the write, if the caller asks for it with `simulate`."""
+    if not is_simulated(request):
+        return {}
+    name = body["metadata"]["name"]
+    edit = QueueEdit(name=name, action="delete")
+    if not is_deletion:
+        edit = edit_between(name, read_or_none(gateway(), name), body)
+    return preview_of(request, {"queues": [msgspec.to_builtins(edit)], "cycles": PREVIEW_CYCLES})
 
 
 def _mirrored_position(name: str, version: int) -> str | None:

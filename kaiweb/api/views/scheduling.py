@@ -229,7 +229,7 @@ class BindRequestDetail(View):
         row = rows.filter(namespace=namespace, name=name).first()
         if row is None:
             raise Problem("not-found", f"bind request '{namespace}/{name}' does not exist")
-        return Response(_bind_request_items([row])[0], headers={"ETag": f'W/"{row.version}"'})
+        return Response(_bind_request_items([row])[0])
 
 
 def _visible_requests(visibility: Visibility) -> QuerySet[BindRequest]:

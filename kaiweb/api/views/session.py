@@ -51,7 +51,7 @@ class Me(View):
         me = {**caller(request).as_me(), "admins": _admin_names()}
         if request.auth is None:
             me["csrfToken"] = get_token(request._request)
-        return Response(me)
+        return Response(me, headers={"Cache-Control": "no-store"})
 
 
 def _admin_names() -> list[str]:

@@ -15,9 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import Shows, View, caller, caller_visibility, row_with_number
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
 from kaiweb.api.bounded_wait import wait_until
-from kaiweb.api.errors import Problem
+from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import simulations as schema
 from kaiweb.api.visible_changes import visible_changes
@@ -35,6 +35,7 @@ from scheduler.tools.simulate.what_if.question import read_question
 SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
 MAX_WAIT_S = 20
 CHECK_WAIT_S = 20
+PREVIEW_WAIT_S = 20
 WAIT = re.compile(r"wait=(\d{1,3})")
 PREFER = OpenApiParameter(
     "Prefer",
@@ -164,6 +165,32 @@ def start_simulation(request: Request, body: object, wait_s: int) -> Simulation:
         raise Problem("unavailable", str(error), headers={"Retry-After": "5"}) from error
     wait_until(lambda: _is_finished(row.pk), timeout_s=wait_s)
     return Simulation.objects.select_related("author").get(pk=row.pk)
+
+
+def is_simulated(request: Request) -> bool:
+    """Return whether the answer to a dry run is to have a preview.
+
+    Raises
+    ------
+    Problem : the preview of a write that is made
+    """
+    if not flag(request, "simulate"):
+        return False
+    if not flag(request, "dryRun"):
+        raise bad_parameter("simulate", "expected only together with dryRun", "true")
+    return True
+
+
+def preview_of(request: Request, question: object) -> dict[str, Any]:
+    """Run the simulation of a dry run; return it as part of the answer, empty if none is asked for."""
+    if not is_simulated(request):
+        return {}
+    row = start_simulation(request, question, PREVIEW_WAIT_S)
+    return {
+        "simulation": row.pk,
+        "verdict": row.verdict or None,
+        "simulated": simulation_item(row, caller_visibility(request)),
+    }
 
 
 def _start(request: Request, body: object, wait_s: int) -> Response:

@@ -147,7 +147,7 @@ class WorkloadDetail(View):
         """Return the workload with its pods and its explanation."""
         row = find(namespace, name)
         item = masked_workload(detail_items([row.key])[0], caller_visibility(request))
-        return Response(item, headers={"ETag": f'W/"{row.version}"'})
+        return Response(item)
 
 
 class WorkloadExplain(View):

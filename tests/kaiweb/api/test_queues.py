@@ -249,7 +249,7 @@ def test_create_read_and_delete(
     assert spec["resources"]["gpu"] == {"quota": 2, "limit": -1, "overQuotaWeight": 1}
     sync()
     read = client.get(f"{URL}/chem")
-    assert (read["ETag"], read.json()["parent"]) == (etag(cluster, "chem"), "science")
+    assert (read.json()["etag"], read.json()["parent"]) == (etag(cluster, "chem"), "science")
     gone = client.delete(f"{URL}/chem", headers={"If-Match": read["ETag"]})
     assert (gone.status_code, "chem" in cluster.names(QUEUES)) == (204, False)
     actions = list(QuotaChange.objects.order_by("id").values_list("action", flat=True))
@@ -397,7 +397,7 @@ def test_options_of_a_queue_are_written_as_annotations_and_shown(
     sync()
     shown = client.get(f"{URL}/physics")
     assert shown.json()["gpuModels"] == {"A100": {"quota": 4, "limit": 8, "allocated": 0}}
-    assert shown["ETag"] == etag(cluster, "physics")
+    assert shown.json()["etag"] == etag(cluster, "physics")
     assert patch(client, cluster, "physics", {"gpuModels": None}).json()["queue"]["gpuModels"] == {}
 
 

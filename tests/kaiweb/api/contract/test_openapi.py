@@ -71,9 +71,8 @@ def admin_headers(
     renew()
     monkeypatch.setattr(simulations, "send", lambda _pk: None)
     monkeypatch.setattr("kaiweb.api.views.changes.PREVIEW_WAIT_S", 0)
-    monkeypatch.setattr("kaiweb.api.views.queue_trees.PREVIEW_WAIT_S", 0)
     monkeypatch.setattr("kaiweb.api.views.workloads.VERIFY_S", 0)
-    for name in ("CHECK_WAIT_S", "MAX_WAIT_S"):
+    for name in ("CHECK_WAIT_S", "MAX_WAIT_S", "PREVIEW_WAIT_S"):
         monkeypatch.setattr(f"kaiweb.api.views.simulations.{name}", 0)
     monkeypatch.setattr(simulations, "MAX_OF_USER", 10_000)
     browser = Client()
