@@ -114,6 +114,7 @@ class BinderWorker:
         while not self.store.wait_until_synced(SYNC_TIMEOUT_S) and not self._stop.is_set():
             track().beat("waiting for first lists", WAIT_S)
             log.warning("the binder waits for its first lists")
+        self._note_shared_nodes()
         self._guarded(self.reservations.sync_all)
         for number in range(self.params.concurrency):
             self._spawn(f"bind-{number}", self._work)
@@ -147,6 +148,11 @@ class BinderWorker:
             self._put(SYNC, lambda: self._guarded(self.reservations.sync_all))
         return queued
 
+    def _note_shared_nodes(self) -> None:
+        """Note the listed requests: listeners hear of them only after waiters for the list have gone on."""
+        for request in self.store.view().of(BINDREQUESTS, BindRequest).values():
+            self.reservations.shared_nodes.note(request)
+
     # ----------------------------------------------------------------------------------- listening
 
     def _on_change(self, resource: Resource, event: EventType, value: Any) -> None:
@@ -156,6 +162,7 @@ class BinderWorker:
             self._sync_groups(groups_of(value))
 
     def _on_request(self, event: EventType, request: BindRequest) -> None:
+        self.reservations.shared_nodes.note(request)
         if event is EventType.DELETED:
             self._retry_at.pop(request.key, None)
             self._outdated.discard(request.key)

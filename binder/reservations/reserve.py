@@ -20,7 +20,7 @@ from binder.errors import BindError
 from binder.params import ReservationParams
 from binder.reservations.body import reservation_body
 from binder.reservations.groups import BY_GROUP, BY_NODE, group_labels, groups_of
-from binder.reservations.room import reservations_in_the_way
+from binder.reservations.room import SharedNodes, reservations_in_the_way
 from binder.reservations.unused import UnusedReservations
 from kube.errors import (
     AlreadyExistsError,
@@ -61,6 +61,7 @@ class Reservations:
     params: ReservationParams
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    shared_nodes: SharedNodes = field(default_factory=SharedNodes)
     _unused: UnusedReservations = field(init=False)
     #: GPU group -> the lock for writes about it.
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
@@ -116,7 +117,8 @@ class Reservations:
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
     def sync_all(self) -> None:
-        """Do what `sync_node` does for every node, after a start."""
+        """Do what `sync_node` does for every node, after a start and now and then."""
+        self.shared_nodes.include(self.gateway, self.params.namespace)
         pods = self.store.view().of(PODS, Pod).values()
         self.sync_groups(group for pod in pods for group in groups_of(pod))
 
@@ -178,7 +180,7 @@ class Reservations:
 
     def make_room(self, node: str, gpus: int) -> None:
         """Delete reservations of a node that nobody uses any more, if it has not so many whole GPUs left."""
-        if not gpus:
+        if not gpus or not (node in self.shared_nodes or self.store.by_index(PODS, BY_NODE, node)):
             return
         namespace = self.params.namespace
         for holder in reservations_in_the_way(self.gateway, namespace, node, gpus):

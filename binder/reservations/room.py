@@ -3,16 +3,47 @@
 The scheduler does not count reservation pods, because their users are counted. So it gives away a device as soon
 as its last user has ended, which this binder may not have seen yet: then the reservation pod still holds the
 device, and the kubelet would refuse the pod.
+
+Asking the server at each bind would cost as much as the bind, so only nodes are asked about that may have
+reservation pods.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from kube.gateway import Gateway, Selectors
+from kube.objects.bindrequest import BindRequest
 from kube.keys import NVIDIA_GPU
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod
 from kube.resources import NODES, PODS
 from kube.values.quantity import parse_quantity
+
+
+@dataclass(slots=True)
+class SharedNodes:
+    """The nodes that have or had reservation pods, as far as that can be known; nodes only come in.
+
+    A reservation pod is created for a bind request only. The requests come in order, so a request for a whole GPU is
+    never seen before the one whose reservation may be in its way. `include` adds what came while a watch was
+    interrupted.
+    """
+
+    _names: set[str] = field(default_factory=set)
+
+    def __contains__(self, node: str) -> bool:
+        return node in self._names
+
+    def note(self, request: BindRequest) -> None:
+        """Add the node of a request that needs a reservation pod."""
+        if request.spec.selected_gpu_groups:
+            self._names.add(request.spec.selected_node)
+
+    def include(self, gateway: Gateway, namespace: str) -> None:
+        """Add the nodes of the reservation pods that the server has now."""
+        holders = gateway.list(PODS, as_type=Pod, namespace=namespace).items
+        self._names.update(pod.spec.node_name for pod in holders)
 
 
 def whole_gpus(pod: Pod) -> int:

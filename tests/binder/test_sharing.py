@@ -155,11 +155,37 @@ def test_a_whole_gpu_is_not_bound_beside_a_reservation_whose_last_user_has_just_
     harness.gateway.patch(NODES, "n1", {"status": {"allocatable": {"nvidia.com/gpu": "1"}}})
     allocate(harness, "GPU-1")
     harness.run()
-    whole = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
-    harness.seed(pods=[pod("w", spec={"containers": [whole]})], requests=[request("w")])
+    harness.seed(pods=[whole_gpu_pod("w")], requests=[request("w")])
     harness.watch()
     status = {"status": {"phase": "Succeeded"}}
     harness.gateway.patch(PODS, "p", status, namespace="ns", sub="status")
+    harness.work()
+    assert harness.pod("w")["spec"]["nodeName"] == "n1"
+    assert harness.gateway.names(PODS, RESERVATIONS) == []
+
+
+def whole_gpu_pod(name: str) -> dict[str, Any]:
+    whole = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    return pod(name, spec={"containers": [whole]})
+
+
+def test_a_bind_does_not_ask_about_reservations_on_a_node_where_nothing_is_shared() -> None:
+    harness = Harness().seed(pods=[whole_gpu_pod("w")], requests=[request("w")])
+    harness.watch()
+    harness.gateway.fail_next("list", "pods", ServerError("a list was requested"))
+    harness.work()
+    assert harness.pod("w")["spec"]["nodeName"] == "n1"
+
+
+def test_a_reservation_that_no_watch_has_shown_makes_room_after_the_next_sync() -> None:
+    harness = Harness()
+    harness.gateway.patch(NODES, "n1", {"status": {"allocatable": {"nvidia.com/gpu": "1"}}})
+    harness.seed(pods=[whole_gpu_pod("w")], requests=[request("w")])
+    harness.watch()
+    body = reservation_of("g1")
+    body["spec"]["nodeName"] = "n1"
+    harness.seed(pods=[body])
+    harness.worker.reservations.sync_all()
     harness.work()
     assert harness.pod("w")["spec"]["nodeName"] == "n1"
     assert harness.gateway.names(PODS, RESERVATIONS) == []
