@@ -32,7 +32,10 @@ def bind_request_row(item: BindRequestObject) -> BindRequest:
 
 
 def _touch(old: BindRequest | None, new: BindRequest | None, touched: Touched) -> None:
-    touched.pods.update(row.pod for row in (old, new) if row is not None)
+    """Sum up the groups of pods whose binds failed; the others only show that they are being bound."""
+    rows = [row for row in (old, new) if row is not None]
+    has_failed = any(row.phase == "Failed" for row in rows)
+    (touched.pods if has_failed else touched.shown_pods).update(row.pod for row in rows)
 
 
 def bind_errors(groups: Collection[str]) -> Mapping[str, str]:
@@ -50,4 +53,5 @@ KIND = MirroredKind(
     model=BindRequest,
     to_row=bind_request_row,
     touch=_touch,
+    skips_equal=True,
 )

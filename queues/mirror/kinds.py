@@ -13,6 +13,12 @@ from queues.mirror.views import PriorityClassView, QueueView
 from queues.mirror.writer import MirroredKind
 from queues.models import GroupingWarning, Node, Pod, PodGroup, PriorityClass, Queue
 
+#: What the sums of a node and its page show of a pod.
+TENANT_COLUMNS = (
+    "uid", "node", "group", "phase", "is_deleting", "started_at", "gpu", "gpu_share", "gpu_groups", "reserves_group",
+    "cpu", "memory",
+)  # fmt: skip
+
 
 def _touch_queue(old: Queue | None, new: Queue | None, touched: Touched) -> None:
     for row in (old, new):
@@ -43,7 +49,13 @@ def _touch_pod(old: Pod | None, new: Pod | None, touched: Touched) -> None:
     for row in (old, new):
         if row is not None:
             touched.groups.update({row.group} - {""})
-            touched.nodes.update({row.node} - {""})
+    if old is None or new is None or _is_other_tenant(old, new):
+        touched.nodes.update(row.node for row in (old, new) if row is not None and row.node)
+
+
+def _is_other_tenant(old: Pod, new: Pod) -> bool:
+    """Return whether a pod differs in what its node shows of it."""
+    return any(getattr(old, name) != getattr(new, name) for name in TENANT_COLUMNS)
 
 
 def _touch_node(old: Node | None, new: Node | None, touched: Touched) -> None:
@@ -104,6 +116,7 @@ KINDS: tuple[MirroredKind, ...] = (
         to_row=rows.pod_row,
         touch=_touch_pod,
         derived=frozenset({"devices"}),
+        skips_equal=True,
     ),
     MirroredKind(
         resource=EVENTS,

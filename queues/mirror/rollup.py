@@ -30,6 +30,11 @@ GROUP_SUMS = (
     "pods_failed", "gpu", "gpu_kind", "nodes", "started_at", "reason_code", "reason_text",
     "reason_since", "position",
 )  # fmt: skip
+#: What the sums of a pod group, and those of a node, are computed from.
+GROUP_PARTS = (
+    "key", "group", "phase", "node", "is_gated", "gpu", "gpu_kind", "started_at", "reason", "message", "reason_since",
+)  # fmt: skip
+NODE_PARTS = ("key", "node", "gpu", "cpu", "memory", "gpu_groups", "reserves_group", "devices")
 NODE_SUMS = ("used_gpu", "used_cpu", "used_memory", "pods")
 WAITING = (WorkloadState.PENDING, WorkloadState.GATED, WorkloadState.PARTIAL)
 
@@ -59,6 +64,8 @@ class Touched:
     groups: set[str] = field(default_factory=set)
     #: Keys of pods; the sums of their groups are computed again.
     pods: set[str] = field(default_factory=set)
+    #: Keys of pods that are shown in another way, though no sum changed.
+    shown_pods: set[str] = field(default_factory=set)
     nodes: set[str] = field(default_factory=set)
     #: Queues whose own row, children or pod groups changed.
     queues: set[str] = field(default_factory=set)
@@ -68,9 +75,7 @@ class Touched:
 
 def roll_up(touched: Touched, tree: TreeView, sources: ReasonSources) -> None:
     """Compute the touched sums and record the changes; call it inside the chunk's transaction."""
-    if touched.pods:
-        grouped_pods = Pod.objects.filter(key__in=touched.pods).exclude(group="")
-        touched.groups.update(grouped_pods.values_list("group", flat=True))
+    touched.groups |= _groups_of(touched.pods)
     if touched.moved_queues:
         touched.groups |= _waiting_below(tree, touched.moved_queues)
     changed_queues = _roll_up_groups(touched.groups, tree, sources)
@@ -78,9 +83,16 @@ def roll_up(touched: Touched, tree: TreeView, sources: ReasonSources) -> None:
     queues: set[str] = set()
     for name in changed_queues | touched.queues:
         queues.update(tree.path(name) or [name])
-    live.record("workload", touched.groups)
+    live.record("workload", touched.groups | _groups_of(touched.shown_pods))
     live.record("node", touched.nodes)
     live.record("queue", queues)
+
+
+def _groups_of(pods: Collection[str]) -> set[str]:
+    if not pods:
+        return set()
+    grouped_pods = Pod.objects.filter(key__in=pods).exclude(group="")
+    return set(grouped_pods.values_list("group", flat=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +126,8 @@ def _roll_up_groups(keys: set[str], tree: TreeView, sources: ReasonSources) -> s
         return set()
     groups = PodGroup.objects.in_bulk(keys)
     pods: dict[str, list[Pod]] = defaultdict(list)
-    for pod in Pod.objects.filter(group__in=groups).order_by("created_at", "key"):
+    members = Pod.objects.filter(group__in=groups).only(*GROUP_PARTS)
+    for pod in members.order_by("created_at", "key"):
         pods[pod.group].append(pod)
     classes = list(PriorityClass.objects.all())
     errors, standings = sources.bind_errors(groups.keys()), sources.standings(groups.keys())
@@ -232,7 +245,7 @@ def _roll_up_nodes(names: set[str]) -> None:
     nodes = Node.objects.in_bulk(names)
     pods: dict[str, list[Pod]] = defaultdict(list)
     pods_on_nodes = Pod.objects.filter(node__in=nodes).exclude(phase__in=FINISHED_PHASES)
-    for pod in pods_on_nodes.order_by("created_at", "key"):
+    for pod in pods_on_nodes.only(*NODE_PARTS).order_by("created_at", "key"):
         pods[pod.node].append(pod)
     changed: list[Node] = []
     reassigned: list[Pod] = []

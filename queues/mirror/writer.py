@@ -44,6 +44,8 @@ class MirroredKind:
     carry : (row before, row after) -> None; fills columns that depend on both
     field_selector : limits the mirrored objects
     only : limits the rows that a full list may delete
+    skips_equal : an object that differs from its row in nothing but the version is not written; not for kinds
+        whose versions clients send back with an edit
     """
 
     resource: Resource
@@ -56,6 +58,7 @@ class MirroredKind:
     is_optional: bool = False
     field_selector: str = ""
     only: Mapping[str, Any] = field(default_factory=dict)
+    skips_equal: bool = False
 
     @property
     def update_fields(self) -> tuple[str, ...]:
@@ -147,6 +150,8 @@ class Writer:
         track().beat(f"writing rows of {kind.resource.plural}", WAIT_S)
         before = kind.model.objects.in_bulk([row.pk for row in rows])
         fresh = [row for row in rows if _is_newer(row, before.get(row.pk), listed_at)]
+        if kind.skips_equal:
+            fresh = [row for row in fresh if _differs(kind, before.get(row.pk), row)]
         if not fresh:
             return
         touched = Touched()
@@ -200,6 +205,13 @@ class Writer:
 
 def _is_newer(row: Any, old: Any | None, listed_at: int) -> bool:
     return old is None or row.version > old.version or row.version < old.version <= listed_at
+
+
+def _differs(kind: MirroredKind, old: Any | None, new: Any) -> bool:
+    """Return whether more than the version differs."""
+    return old is None or any(
+        getattr(old, name) != getattr(new, name) for name in kind.update_fields if name != "version"
+    )
 
 
 def _is_deleted_by(row: Any | None, deletion: Deletion) -> bool:

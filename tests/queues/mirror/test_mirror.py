@@ -427,3 +427,18 @@ def _history(chance: random.Random) -> tuple[list[Any], dict[str, tuple[str, int
             alive[name] = (alive[name][0], version)
             events.append(modified(QUEUES, a_queue(name, version, uid=alive[name][0])))
     return events, alive
+
+
+def test_a_pod_of_which_only_the_version_changed_is_not_written(mirror: Mirror) -> None:
+    mirror.consume([listed(PODS, a_pod("p", 5))])
+    before = (mirror.writer.written, changes())
+    mirror.consume([modified(PODS, a_pod("p", 9))])
+    assert (mirror.writer.written, changes()) == before
+
+
+def test_a_group_of_which_only_the_version_changed_is_written_because_edits_name_it(
+    mirror: Mirror,
+) -> None:
+    mirror.consume([listed(PODGROUPS, a_group("g", 5))])
+    mirror.consume([modified(PODGROUPS, a_group("g", 9))])
+    assert PodGroup.objects.get().version == 9
