@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kube.gateway import Gateway, Selectors
-from kube.objects.bindrequest import BindRequest
 from kube.keys import NVIDIA_GPU
+from kube.objects.bindrequest import BindRequest
 from kube.objects.node import Node
 from kube.objects.pod import Container, Pod
 from kube.resources import NODES, PODS

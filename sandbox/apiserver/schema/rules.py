@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -23,6 +24,9 @@ from sandbox.apiserver.model.shapes import Shape
 _OLD_SELF = re.compile(r"\boldSelf\b")
 #: A variable and the path of fields that an expression reads from it.
 _PATHS = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b(?!\s*\())*)")
+#: Expressions that read only whether a key or a field is there.
+_MEMBERS = re.compile(r"'([^']*)' in ([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b)*)")
+_PRESENT = re.compile(r"\bhas\(([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b)+)\)")
 _DECISIONS = 4096
 _MISSING: Final = object()
 _BLOCKING = frozenset(
@@ -46,7 +50,7 @@ class Rules:
     def __init__(self) -> None:
         #: Text of a CEL rule -> compiled program.
         self._programs: dict[str, Any] = {}
-        self._paths: dict[str, list[tuple[str, list[str]]]] = {}
+        self._reads: dict[str, list[_Read]] = {}
         #: (Rule, encoded object) -> result, oldest first.
         self._decisions: dict[tuple[str, bytes], bool] = {}
         self._with_rules: dict[int, bool] = {}
@@ -94,26 +98,33 @@ class Rules:
         RuleError : it does not compile, or its evaluation fails
         """
         self.compile(text)
-        paths = self._paths_of(text, values)
-        key = (text, orjson.dumps([_read(values[name], fields) for name, fields in paths]))
+        reads = self._reads_of(text, values)
+        key = (text, orjson.dumps([read.of(values) for read in reads]))
         decision = self._decisions.get(key)
         if decision is None:
-            names = {name for name, _ in paths}
+            names = {read.name for read in reads}
             variables = {name: self.to_cel(values[name]) for name in names}
             decision = self._decisions[key] = bool(self.evaluate(text, variables))
             if len(self._decisions) > _DECISIONS:
                 del self._decisions[next(iter(self._decisions))]
         return decision
 
-    def _paths_of(self, text: str, values: dict[str, Any]) -> list[tuple[str, list[str]]]:
-        paths = self._paths.get(text)
-        if paths is None:
-            paths = self._paths[text] = [
-                (name, fields.split(".")[1:])
-                for name, fields in _PATHS.findall(text)
-                if name in values
+    def _reads_of(self, text: str, values: dict[str, Any]) -> list[_Read]:
+        reads = self._reads.get(text)
+        if reads is None:
+            present = [
+                _Read(name, (*_fields(path), key), is_presence=True)
+                for key, name, path in _MEMBERS.findall(text)
             ]
-        return paths
+            present += [
+                _Read(name, _fields(path), is_presence=True)
+                for name, path in _PRESENT.findall(text)
+            ]
+            rest = _PATHS.findall(_PRESENT.sub(" ", _MEMBERS.sub(" ", text)))
+            plain = [_Read(name, _fields(path)) for name, path in rest]
+            reads = [read for read in (*present, *plain) if read.name in values]
+            self._reads[text] = reads
+        return reads
 
     def to_cel(self, value: Any, shape: Shape | None = None) -> Any:
         """Convert a JSON value; the schema decides between int and double, which CEL distinguishes."""
@@ -228,13 +239,26 @@ class Rules:
         return self._celpy.Environment()
 
 
-def _read(value: Any, fields: list[str]) -> list[Any]:
-    """Return how many fields of a path exist and the value there; so a missing field differs from null."""
-    for depth, name in enumerate(fields):
-        if not isinstance(value, dict) or name not in value:
-            return [depth, value if not isinstance(value, dict) else None]
-        value = value[name]
-    return [len(fields), value]
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What an expression reads from a variable: the value at a path of fields, or only whether there is one."""
+
+    name: str
+    fields: tuple[str, ...]
+    is_presence: bool = False
+
+    def of(self, values: dict[str, Any]) -> list[Any]:
+        """Return how many fields of the path exist and the value there; so a missing field differs from null."""
+        value = values[self.name]
+        for depth, name in enumerate(self.fields):
+            if not isinstance(value, dict) or name not in value:
+                return [depth, value if not isinstance(value, dict) else None]
+            value = value[name]
+        return [len(self.fields), None if self.is_presence else value]
+
+
+def _fields(path: str) -> tuple[str, ...]:
+    return tuple(path.split(".")[1:])
 
 
 def _children(shape: Shape) -> Iterator[tuple[str, Shape]]:

@@ -2,8 +2,8 @@
 
 History is bounded in number and age, as etcd's is by compaction: a watch that starts before the oldest
 change in it gets 410 and must list again. The bytes of an event are rendered once and shared by all
-watchers. A watcher collects references to them and wakes at most once per flush interval, so that a burst
-of writes becomes a few large sends.
+watchers. A watcher collects references to them and wakes at most once per flush interval, which is longer in a
+burst: each send costs the server and the client more than the event in it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from sandbox.apiserver.model.selectors import Predicate
 HISTORY_EVENTS = 4_000
 HISTORY_AGE_S = 300.0
 FLUSH_INTERVAL_S = 0.002
+#: The interval of a watcher that has had so many short ones; it gets so many a second anew.
+BURST_INTERVAL_S = 0.025
+SHORT_INTERVALS, SHORT_INTERVALS_PER_S = 20.0, 40.0
 BACKLOG_LIMIT = 50_000
 
 Render = Callable[[str, Entry], bytes]
@@ -98,6 +101,8 @@ class Watcher:
         self._wake = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self._short_intervals = SHORT_INTERVALS
+        self._counted_at = self._loop.time()
         self.is_finished = False
 
     def selects(self, entry: Entry) -> bool:
@@ -128,7 +133,7 @@ class Watcher:
             # The client is too slow; it can watch again from the last version that it has read.
             self.is_finished = True
         if self._timer is None:
-            self._timer = self._loop.call_later(FLUSH_INTERVAL_S, self._flush)
+            self._timer = self._loop.call_later(self._interval_s(), self._flush)
 
     def stop(self) -> None:
         """End the stream after the lines that are queued."""
@@ -151,6 +156,17 @@ class Watcher:
         """Return the queued lines without waiting."""
         lines, self._lines = self._lines, []
         return b"".join(lines)
+
+    def _interval_s(self) -> float:
+        """Return how long to collect lines before they are sent."""
+        now = self._loop.time()
+        gained = (now - self._counted_at) * SHORT_INTERVALS_PER_S
+        self._short_intervals = min(SHORT_INTERVALS, self._short_intervals + gained)
+        self._counted_at = now
+        if self._short_intervals < 1.0:
+            return BURST_INTERVAL_S
+        self._short_intervals -= 1.0
+        return FLUSH_INTERVAL_S
 
     def _flush(self) -> None:
         self._timer = None

@@ -151,6 +151,18 @@ def test_a_decision_is_the_evaluation(rules: Rules, text: str, holds: bool) -> N
         ("object.metadata.name.size() == 2", {"metadata": {"name": "abc"}}, True, False),
         ("object.spec.list[1] == 2", {"spec": {"list": [1, 3]}}, True, False),
         ("size(object.spec) == 2", {"spec": {}}, True, False),
+        (
+            "'y' in object.metadata.annotations",
+            {"metadata": {"annotations": {"y": ""}}},
+            False,
+            True,
+        ),
+        (
+            "'x' in object.metadata.annotations && object.metadata.annotations['x'] == '1'",
+            {"metadata": {"annotations": {"x": "2"}}},
+            True,
+            False,
+        ),
     ],
 )
 def test_what_an_expression_reads_decides_anew_when_it_changes(
@@ -160,7 +172,17 @@ def test_what_an_expression_reads_decides_anew_when_it_changes(
     assert rules.decide(text, {"object": {**OBJECT, **change}}) is after
 
 
-def test_what_an_expression_does_not_read_costs_no_evaluation(monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        ("object.spec.a == 1", {"status": {"number": 0}}),
+        ("'y' in object.metadata.annotations", {"metadata": {"annotations": {"z": "0"}}}),
+        ("has(object.spec.b)", {"spec": {"a": 2}}),
+    ],
+)
+def test_what_an_expression_does_not_read_costs_no_evaluation(
+    monkeypatch, text: str, change: dict[str, Any]
+) -> None:
     rules, evaluations = Rules(), 0
     evaluate = rules.evaluate
 
@@ -170,9 +192,8 @@ def test_what_an_expression_does_not_read_costs_no_evaluation(monkeypatch) -> No
         return evaluate(text, variables)
 
     monkeypatch.setattr(rules, "evaluate", counted)
-    for number in range(5):
-        other = {**OBJECT, "status": {"number": number}}
-        assert rules.decide("object.spec.a == 1", {"object": other})
+    first = rules.decide(text, {"object": OBJECT})
+    assert rules.decide(text, {"object": {**OBJECT, **change}}) is first
     assert evaluations == 1
 
 

@@ -139,3 +139,12 @@ async def test_table_watch_names_its_columns_once(cluster: InProcess) -> None:
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Data", "Age"]
     assert table["rows"][0]["cells"][:2] == ["a", 1]
     assert table["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
+
+
+async def test_a_watch_that_is_busy_collects_events_for_longer() -> None:
+    watcher = watchlog.Watcher()
+    quiet = [watcher._interval_s() for _ in range(int(watchlog.SHORT_INTERVALS))]
+    assert set(quiet) == {watchlog.FLUSH_INTERVAL_S}
+    assert watcher._interval_s() == watchlog.BURST_INTERVAL_S
+    watcher._counted_at -= 1.0
+    assert watcher._interval_s() == watchlog.FLUSH_INTERVAL_S
