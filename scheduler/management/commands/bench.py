@@ -38,7 +38,7 @@ class Command(BaseCommand):
         if name == "list":
             for known, builder in sorted(WORKLOADS.items()):
                 self.stdout.write(f"{known}{inspect.signature(builder)}".split(" ->")[0])
-            self.stdout.write(f"{opening.NAME}(nodes: int = {NODES})")
+            self.stdout.write(f"{opening.NAME}(nodes: int = {NODES}, others: int = 0)")
             return
         measurement = measure(_document(name, options["sizes"]), max(1, options["runs"]))
         if options["json"]:
@@ -48,10 +48,11 @@ class Command(BaseCommand):
 
     def _open(self, **options: Any) -> None:
         """Measure how long it takes to open sessions on a large cluster."""
-        nodes = dict(_parameter(size) for size in options["sizes"]).get("nodes", NODES)
-        rows = opening.measure(nodes, max(1, options["runs"]))
+        sizes = dict(_parameter(size) for size in options["sizes"])
+        nodes, others = sizes.get("nodes", NODES), sizes.get("others", 0)
+        rows = opening.measure(nodes, max(1, options["runs"]), others)
         as_json = json.dumps([asdict(row) for row in rows])
-        self.stdout.write(as_json if options["json"] else opening.text(nodes, rows))
+        self.stdout.write(as_json if options["json"] else opening.text(nodes, rows, others))
 
 
 def _document(name: str, sizes: list[str]) -> dict[str, Any]:

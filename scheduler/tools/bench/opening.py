@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from kube.gateway import EventType, Listing, WatchEvent
@@ -78,8 +79,11 @@ class LivingStore:
     _version: int = 0
     _pods: int = 0
 
-    def fill(self, nodes: int) -> None:
-        """Add nodes that are full of running pods, and the queues."""
+    def fill(self, nodes: int, others: int = 0) -> None:
+        """Add nodes that are full of running pods, and the queues.
+
+        others : how many pods of other schedulers run on each node, as those of daemon sets do
+        """
         for department in range(2):
             self._put(QUEUES, _queue(f"dept-{department}", "", nodes * GPUS_PER_NODE / 2))
         for number in range(QUEUE_COUNT):
@@ -91,6 +95,8 @@ class LivingStore:
             self._put_pod(number, f"node-{number % nodes}", "Running")
             self.running.append(number)
         self._pods = nodes * GPUS_PER_NODE
+        for number in range(nodes * others):
+            self._put(PODS, _other_pod(number, f"node-{number % nodes}"))
         for kind in WATCHED:
             if kind.resource not in KINDS:
                 self.store.replace(kind.resource, Listing(items=(), resource_version=""))
@@ -140,10 +146,10 @@ class LivingStore:
             self.store.apply(resource, _event(EventType.DELETED, kube_object, self._version))
 
 
-def measure(nodes: int, runs: int) -> list[Opening]:
+def measure(nodes: int, runs: int, others: int = 0) -> list[Opening]:
     """Open sessions on `nodes` full nodes; return the best times of `runs` openings of each kind."""
     living = LivingStore()
-    living.fill(nodes)
+    living.fill(nodes, others)
     bench = _Bench(living)
     rows = [bench.opening("anew", bench.forget, runs)]
     for count in (0, 100, 1000):
@@ -239,15 +245,21 @@ def _best(label: str, times: list[tuple[float, float]]) -> Opening:
     return Opening(what=label, load_ms=load * 1000, core_ms=core * 1000)
 
 
-def text(nodes: int, rows: list[Opening]) -> str:
-    """Return the table of a measurement."""
-    title = f"{NAME}: {nodes} nodes, {nodes * GPUS_PER_NODE} running pods; ms from store to open session"
+def text(nodes: int, rows: list[Opening], others: int = 0) -> str:
+    """Return the table of a measurement, with the most memory that this process had."""
+    pods = f"{nodes * GPUS_PER_NODE} running pods"
+    if others:
+        pods += f" and {nodes * others} of other schedulers"
+    title = f"{NAME}: {nodes} nodes, {pods}; ms of processor time from store to open session"
     lines = [title, f"  {'':<28} {'load':>8} {'core':>8} {'both':>8}"]
     lines += [
         f"  {row.what:<28} {row.load_ms:8.1f} {row.core_ms:8.1f} {row.total_ms:8.1f}"
         for row in rows
     ]
-    return "\n".join(lines)
+    peak_mib = getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    return "\n".join(
+        [*lines, f"  memory at most {peak_mib:.0f} MiB, objects of the cluster included"]
+    )
 
 
 def _queue(name: str, parent: str, gpus: float) -> dict[str, Any]:
@@ -287,6 +299,24 @@ def _group(number: int) -> dict[str, Any]:
             "annotations": {"kai.scheduler/last-start-timestamp": "2026-11-01T00:00:01Z"},
         },
         "spec": {"minMember": 1, "queue": f"queue-{number % QUEUE_COUNT}"},
+    }
+
+
+def _other_pod(number: int, node: str) -> dict[str, Any]:
+    requests = {"cpu": "100m", "memory": "128Mi"}
+    return {
+        "metadata": {
+            "name": f"daemon-{number}",
+            "namespace": "kube-system",
+            "uid": f"daemon-{number}",
+            "creationTimestamp": "2026-11-01T00:00:00Z",
+        },
+        "spec": {
+            "schedulerName": "default-scheduler",
+            "nodeName": node,
+            "containers": [{"name": "main", "resources": {"requests": requests}}],
+        },
+        "status": {"phase": "Running"},
     }
 
 
