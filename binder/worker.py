@@ -1,8 +1,8 @@
 """The binding worker: watches bind requests and carries out several at the same time.
 
 Three kinds of work share the threads: attempts, which bind pods; synchronising reservation pods; and reports,
-which write status, condition and event. Attempts come first, so in a burst pods start before their reports
-are written. All state is in the cluster: after a crash every request is found there again, and `sweep` queues
+which write status, condition and event. Attempts come first: while they come in, few threads write reports and one
+writes events, so that in a burst the API server's time goes to pods that have no node yet. All state is in the cluster: after a crash every request is found there again, and `sweep` queues
 requests whose event was missed or which are due for another attempt.
 """
 
@@ -12,6 +12,7 @@ import itertools
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -45,6 +46,8 @@ COMPONENT = "binder"
 ATTEMPT, SYNC, REPORT, END = 0, 1, 2, 3
 #: Two events tell of each pod, so their pace must be twice the binds that an API server can take.
 EVENTS_PER_S, EVENT_WRITERS = 500.0, 4
+#: For so long after an attempt was queued, at most so many threads write reports.
+BURST_S, REPORTERS_IN_BURST = 0.2, 2
 SYNC_TIMEOUT_S = 15.0
 SYNC_EVERY_S = 30.0
 WATCHED: tuple[tuple[Resource, type[KubeObject]], ...] = (
@@ -65,6 +68,7 @@ class BinderWorker:
 
     The private fields name bind requests by key: `_busy` those queued or running, `_outdated` those of a
     scheduler that lost its shard, `_retry_at` the time on `clock` before which a failed one is not tried again.
+    `_set_back` holds reports for which a report under way must end first.
     """
 
     gateway: Gateway
@@ -86,6 +90,9 @@ class BinderWorker:
     _outdated: set[str] = field(default_factory=set)
     _retry_at: dict[str, float] = field(default_factory=dict)
     _sync_at: float = SYNC_EVERY_S
+    _attempt_at: float = float("-inf")
+    _reporters: int = 0
+    _set_back: deque[Callable[[], None]] = field(default_factory=deque)
     _fences: Fences = field(default_factory=Fences)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -93,7 +100,9 @@ class BinderWorker:
     def __post_init__(self) -> None:
         """Connect the parts and subscribe to the store."""
         pace = Pace(per_s=EVENTS_PER_S)
-        self.recorder = Recorder(self.gateway, COMPONENT, writers=EVENT_WRITERS, pace=pace)
+        self.recorder = Recorder(
+            self.gateway, COMPONENT, writers=EVENT_WRITERS, pace=pace, is_busy=self._is_burst
+        )
         self.reservations = Reservations(self.gateway, self.store, self.params.reservation)
         self.turns = Turns(self.gateway, candidate_identity(), self.clock)
         self.reports = Reports(self.gateway, self.store, self.recorder)
@@ -188,6 +197,7 @@ class BinderWorker:
             if key in self._busy:
                 return False
             self._busy.add(key)
+            self._attempt_at = self.clock()
         self._put(ATTEMPT, lambda: self._attempt(key))
         return True
 
@@ -208,7 +218,27 @@ class BinderWorker:
         if result is None:
             self._done(key)
         else:
-            self._put(REPORT, partial(self._report, key, result))
+            self._put(REPORT, partial(self._report_in_turn, partial(self._report, key, result)))
+
+    def _report_in_turn(self, report: Callable[[], None]) -> None:
+        """Write a report, or set it back in a burst; each report that ends lets others go on."""
+        with self._lock:
+            if self._is_burst() and self._reporters >= REPORTERS_IN_BURST:
+                self._set_back.append(report)
+                return
+            self._reporters += 1
+        try:
+            report()
+        finally:
+            with self._lock:
+                self._reporters -= 1
+                count = min(1, len(self._set_back)) if self._is_burst() else len(self._set_back)
+                again = [self._set_back.popleft() for _ in range(count)]
+            for waiting in again:
+                self._put(REPORT, partial(self._report_in_turn, waiting))
+
+    def _is_burst(self) -> bool:
+        return self.clock() - self._attempt_at < BURST_S
 
     def _report(self, key: str, result: BindResult) -> None:
         self._guarded(lambda: self.reports.report(result))

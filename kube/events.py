@@ -34,6 +34,7 @@ MAX_INTERVAL_S = 300.0
 MAX_REMEMBERED = 20_000
 PER_SECOND = 100.0
 AT_ONCE = 200.0
+GIVE_WAY_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +127,9 @@ class Recorder:
     clock: Callable[[], float] = time.monotonic
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
     capacity: int = 20_000
-    #: How many threads write.
+    #: How many threads write; all but one give way while `is_busy`, unless the queue fills up.
     writers: int = 2
+    is_busy: Callable[[], bool] = lambda: False
     pace: Pace = field(default_factory=Pace)
     dropped: int = 0
     #: An event with what was written of it before; None ends a thread.
@@ -145,7 +147,7 @@ class Recorder:
         """Start the writing threads."""
         for number in range(self.writers):
             name = f"events-{self.component}-{number}"
-            thread = threading.Thread(target=self._work, name=name, daemon=True)
+            thread = threading.Thread(target=self._work, args=(number > 0,), name=name, daemon=True)
             thread.start()
             self._threads.append(thread)
 
@@ -200,8 +202,10 @@ class Recorder:
             written.writes += 1
             return written
 
-    def _work(self) -> None:
+    def _work(self, gives_way: bool) -> None:
         while True:
+            while gives_way and self._should_give_way():
+                self._stop.wait(GIVE_WAY_S)
             queued = self._queue.get()
             if queued is None:
                 return
@@ -210,6 +214,10 @@ class Recorder:
             if wait_s:
                 self._stop.wait(wait_s)
             self._write(*queued)
+
+    def _should_give_way(self) -> bool:
+        is_filling_up = self._queue.qsize() > self.capacity // 2
+        return not self._stop.is_set() and not is_filling_up and self.is_busy()
 
     def _write(self, event: ObjectEvent, written: _Written) -> None:
         try:

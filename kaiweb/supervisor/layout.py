@@ -44,6 +44,8 @@ WEB_PROCESS, CONTROLLERS_PROCESS, BINDING, BEAT = "web", "controllers", "binding
 #: The values that the simulators accept as --nodes; repeated here, because nothing imports the sandbox.
 NODES = re.compile(r"demo|none|[0-9]{1,5}x[0-9]{1,3}")
 BROKER = "broker"
+#: In a burst the rows of the dashboard come after the binds.
+NICENESS = {"mirror": 5}
 ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER, OPERATOR)
 
 
@@ -202,6 +204,7 @@ class _Listing:
                 **self.desired.environment.get(name, {}),
             },
             broker_port=self.plan.ports["broker"] if name == BROKER else 0,
+            niceness=NICENESS.get(name, 0),
         )
         self.specs.append(spec)
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from kaiweb.supervisor.logs import MAX_BYTES, ProcessLog
@@ -29,7 +30,7 @@ class ProcessSpec:
     """A program to run. Waves start in order and stop in reverse order.
 
     `broker_port`: for a broker, the port on which the watchdog asks it; any other program gives signs of life
-    (`kube.process.progress`).
+    (`kube.process.progress`). `niceness`: how far the program gives way to others when processors are short.
     """
 
     name: str
@@ -37,10 +38,12 @@ class ProcessSpec:
     wave: int
     env: Mapping[str, str] = field(default_factory=dict)
     broker_port: int = 0
+    niceness: int = 0
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to end this child when the supervisor dies, even by kill -9 (Linux only)."""
+def _prepare_child(niceness: int) -> None:
+    """Give way as asked; let the kernel end this child when the supervisor dies, even by kill -9 (Linux only)."""
+    os.nice(niceness)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -98,7 +101,7 @@ class Child:
             stderr=subprocess.STDOUT,
             env={**os.environ, **self.spec.env, PROCESS_VARIABLE: self.spec.name},
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=partial(_prepare_child, self.spec.niceness),
         )
         self._started_at = time.monotonic()
 

@@ -46,6 +46,8 @@ NON_PREEMPTIBLE_FROM = 100
 PLACE = "podgroup-status"
 #: The pods of a gang change together; counting the gang at each change would take quadratic time.
 SETTLE_S = 0.25
+#: In a burst the pods of many groups change, each several times: the wait grows with the groups beyond so many.
+SETTLE_GROUPS, SETTLE_PER_GROUP_S, MAX_SETTLE_S = 100, 0.001, 2.0
 _ASIDE = SetAside("pod group status")
 
 
@@ -210,17 +212,22 @@ class PodGroupController:
 
     def _on_event(self, resource: Resource, event: EventType, value: KubeObject) -> None:
         if resource == PODGROUPS and event is not EventType.DELETED:
-            self.queue.add_after(value.key, SETTLE_S)
+            self.queue.add_after(value.key, self._settle_s())
         elif resource == PODS and isinstance(value, Pod):
             key = pod_group_key(value)
             if key:
-                self.queue.add_after(key, SETTLE_S)
+                self.queue.add_after(key, self._settle_s())
         elif resource == PRIORITY_CLASSES:
             self.recheck()
         elif resource == RESOURCE_CLAIMS:
             # A claim may be created, or observed, after the pods that name it were counted.
             for pod in self.store.by_index(PODS, BY_CLAIM, value.key):
-                self.queue.add_after(pod_group_key(pod), SETTLE_S)
+                self.queue.add_after(pod_group_key(pod), self._settle_s())
+
+    def _settle_s(self) -> float:
+        """Return for how long the changes of a pod group are collected."""
+        crowd = max(0, len(self.queue) - SETTLE_GROUPS)
+        return min(MAX_SETTLE_S, SETTLE_S + SETTLE_PER_GROUP_S * crowd)
 
 
 def index_pods_by_group(store: Store) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from binder.errors import ConfigError
 from binder.params import DEFAULT_STEPS, BinderParams, StepConfig
 from binder.reconcile import retry_delay_s
 from binder.steps.table import make_steps
+from binder.worker import REPORTERS_IN_BURST
 from kube.errors import ConflictError, ServerError, UnauthorizedError
 from kube.resources import BINDREQUESTS, NODES
 from tests.binder.objects import Harness, pod, request
@@ -174,6 +177,32 @@ def test_binds_go_before_reports_of_earlier_binds() -> None:
     harness = Harness().seed(pods=[pod("a"), pod("b")], requests=[request("a"), request("b")]).run()
     verbs = [(verb, name) for verb, _, name in harness.gateway.calls if verb in ("bind", "patch")]
     assert verbs[:2] == [("bind", "a"), ("bind", "b")]
+
+
+def test_in_a_burst_two_reports_are_written_at_a_time_and_the_others_follow_them() -> None:
+    worker, most = Harness().worker, 0
+    written: list[int] = []
+
+    def report(number: int) -> None:
+        nonlocal most
+        most = max(most, worker._reporters)
+        if number == 0:  # those that come while reports are under way
+            for other in range(1, 6):
+                worker._report_in_turn(partial(report, other))
+        written.append(number)
+
+    worker._attempt_at = worker.clock()
+    worker._report_in_turn(partial(report, 0))
+    assert (written, most, len(worker._set_back)) == ([1, 2, 3, 4, 5, 0], 2, 0)
+    worker._reporters = REPORTERS_IN_BURST
+    worker._report_in_turn(partial(report, 6))
+    assert (written[-1], len(worker._set_back)) == (0, 1)
+    worker._reporters = 0
+    worker._report_in_turn(partial(report, 7))
+    waiting = worker.queue.get_nowait()[2]
+    assert waiting is not None
+    waiting()
+    assert (written[-2:], len(worker._set_back)) == ([7, 6], 0)
 
 
 def test_request_succeeds_although_its_pod_is_deleted_before_the_report() -> None:

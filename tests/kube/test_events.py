@@ -120,6 +120,17 @@ def test_threads_write_what_is_queued_before_they_end() -> None:
     assert len(stored(gateway)) == 20
 
 
+def test_all_but_one_writer_give_way_while_there_is_something_more_urgent() -> None:
+    gateway, _, event_recorder = recorder(writers=2, is_busy=lambda: True, capacity=4)
+    assert event_recorder._should_give_way()
+    for number in range(3):
+        event_recorder.record(about(f"p{number}"))
+    assert not event_recorder._should_give_way()  # or events would be lost
+    event_recorder.start()
+    event_recorder.stop()
+    assert len(stored(gateway)) == 3
+
+
 def test_the_pace_allows_a_burst_and_then_a_fixed_rate() -> None:
     pace = Pace(per_s=10.0, at_once=2.0, _tokens=2.0)
     assert [pace.wait_s(0.0) for _ in range(4)] == [0.0, 0.0, 0.1, 0.2]

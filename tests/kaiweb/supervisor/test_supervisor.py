@@ -45,6 +45,17 @@ def _pids(home: Path) -> dict[str, int]:
     return json.loads((home / "processes.json").read_text())
 
 
+def test_a_process_gives_way_to_others_as_its_specification_says(tmp_path: Path) -> None:
+    nice = ProcessSpec(name="nice", command=SLEEPER, wave=0, niceness=3)
+    started = Supervisor([nice], home=tmp_path, say=lambda _line: None)
+    started.start_wave(0)
+    try:
+        priority = os.getpriority(os.PRIO_PROCESS, _pids(tmp_path)["nice"])
+        assert priority == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 3)
+    finally:
+        started.stop()
+
+
 def test_waves_start_in_order_and_stop_leaves_no_process(supervisor):
     started, home, _lines = supervisor
     started.start_wave(0)

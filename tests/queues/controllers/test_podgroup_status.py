@@ -43,6 +43,17 @@ class World(Cluster):
         return self.status(PODGROUPS, name, "lab").get("resourcesStatus", {})
 
 
+def test_changes_are_collected_for_longer_while_many_groups_wait() -> None:
+    world = World()
+    assert world.controller._settle_s() == SETTLE_S
+    for number in range(600):
+        world.controller.queue.add_after(f"lab/g{number}", 1.0)
+    assert world.controller._settle_s() == SETTLE_S + 0.5
+    for number in range(600, 9000):
+        world.controller.queue.add_after(f"lab/g{number}", 1.0)
+    assert world.controller._settle_s() == 2.0
+
+
 @pytest.mark.parametrize(
     ("phase", "is_bound", "is_requested", "is_allocated"),
     [
