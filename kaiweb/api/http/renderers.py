@@ -59,6 +59,18 @@ class FileRenderer(BaseRenderer, ABC):
         """Return the body in the format."""
 
 
+class BlockTextDumper(yaml.SafeDumper):
+    """Writes a text of several lines as a block, as people write it."""
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+BlockTextDumper.add_representer(str, _represent_text)
+
+
 class YamlRenderer(FileRenderer):
     """`application/yaml`; a text is YAML already."""
 
@@ -70,7 +82,9 @@ class YamlRenderer(FileRenderer):
         """Encode the body."""
         if isinstance(data, str):
             return data.encode()
-        text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=120)
+        text: str = yaml.dump(
+            data, Dumper=BlockTextDumper, sort_keys=False, allow_unicode=True, width=120
+        )
         return text.encode()
 
 

@@ -10,6 +10,7 @@ import yaml
 from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from kaiweb.api.http.renderers import YamlRenderer
 from kaiweb.items import topologies
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, TOPOLOGIES
 from kube.values.times import format_time
@@ -352,3 +353,9 @@ def test_only_admins_take_queues_over(editor: APIClient, cluster_with_work: Fake
     owned_queue(cluster_with_work)
     answer = editor.post(f"{API}/queues/physics/take-over", {"owner": "argocd"}, format="json")
     assert answer.status_code == 403
+
+
+def test_yaml_shows_a_text_of_several_lines_as_a_block():
+    annotations = {"owner": "name: train\nkind: Job\n", "user": "ada"}
+    expected = b"owner: |\n  name: train\n  kind: Job\nuser: ada\n"
+    assert YamlRenderer().encode(annotations) == expected

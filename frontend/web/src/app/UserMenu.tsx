@@ -31,6 +31,9 @@ const MENU_PROPS = {
   withInitialFocusPlaceholder: false,
 } as const;
 
+/** As wide as the check, so that the texts of all items are one below the other. */
+const UNCHECKED = <span style={{ width: 16 }} />;
+
 export function UserMenu({ onHelp }: { onHelp: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { density, shortcuts, utc, memoryUnit, set } = usePreferences();
@@ -106,21 +109,21 @@ export function UserMenu({ onHelp }: { onHelp: () => void }) {
           </Menu.Item>
           <Menu.Item
             closeMenuOnClick={false}
-            leftSection={shortcuts ? <IconCheck size={16} /> : <span />}
+            leftSection={shortcuts ? <IconCheck size={16} /> : UNCHECKED}
             onClick={() => set({ shortcuts: !shortcuts })}
           >
             {MENU.shortcuts(shortcuts)}
           </Menu.Item>
           <Menu.Item
             closeMenuOnClick={false}
-            leftSection={utc ? <IconCheck size={16} /> : <span />}
+            leftSection={utc ? <IconCheck size={16} /> : UNCHECKED}
             onClick={() => set({ utc: !utc })}
           >
             {MENU.utc(utc)}
           </Menu.Item>
           <Menu.Item
             closeMenuOnClick={false}
-            leftSection={memoryUnit === "GiB" ? <IconCheck size={16} /> : <span />}
+            leftSection={memoryUnit === "GiB" ? <IconCheck size={16} /> : UNCHECKED}
             onClick={() => set({ memoryUnit: memoryUnit === "GiB" ? "GB" : "GiB" })}
           >
             {MENU.memory(memoryUnit)}

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { CHART, NONE } from "../i18n/ui.ts";
-import { ColumnHeads } from "../ui/ColumnHeads.tsx";
+import { DataTable } from "../ui/DataTable.tsx";
 import styles from "./Chart.module.css";
 
 export type Cell = string | number | null;
@@ -19,7 +19,7 @@ export function Chart({ summary, columns, rows, file, children }: Props) {
   const [asTable, setAsTable] = useState(false);
   return (
     <figure className={styles.figure} aria-label={summary}>
-      {asTable ? <DataTable columns={columns} rows={rows} name={summary} /> : children}
+      {asTable ? <ChartTable summary={summary} columns={columns} rows={rows} /> : children}
       <div className={styles.tools}>
         <button type="button" className={styles.tool} onClick={() => setAsTable(!asTable)}>
           {asTable ? CHART.asChart : CHART.asTable}
@@ -36,31 +36,20 @@ export function Chart({ summary, columns, rows, file, children }: Props) {
   );
 }
 
-function DataTable({
-  columns,
-  rows,
-  name,
-}: {
-  columns: readonly string[];
-  rows: Props["rows"];
-  name: string;
-}) {
+function ChartTable({ summary, columns, rows }: Pick<Props, "summary" | "columns" | "rows">) {
+  const numbers = columns.flatMap((_, place) =>
+    rows.some((row) => typeof row[place] === "number") ? [place] : [],
+  );
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard
-    <section className={styles.scroll} tabIndex={0} aria-label={name}>
-      <table className={styles.table}>
-        <ColumnHeads labels={columns} />
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.join("\t")}>
-              {row.map((cell, index) => (
-                <td key={columns[index]}>{cell ?? NONE}</td>
-              ))}
-            </tr>
+    <DataTable name={summary} columns={columns} numbers={numbers} isShort>
+      {rows.map((row) => (
+        <tr key={row.join("\t")}>
+          {row.map((cell, place) => (
+            <td key={columns[place]}>{cell ?? NONE}</td>
           ))}
-        </tbody>
-      </table>
-    </section>
+        </tr>
+      ))}
+    </DataTable>
   );
 }
 

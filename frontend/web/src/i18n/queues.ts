@@ -86,6 +86,8 @@ export const ICICLE = {
   allocated: "Allocated",
   quota: "Quota",
   tones: { below: "below its share", near: "near its share", above: "above its share" },
+  /** The colors told apart without seeing them. */
+  marks: { below: "▼", near: "●", above: "▲" },
   slice: (queue: string, value: string, unit: string, tone: string) =>
     `${queue}: ${value} ${unit}, ${tone}`,
   emptyTitle: "Nothing to draw",

@@ -14,8 +14,12 @@ export const SCHEDULER = {
   emptyTitle: "No session yet",
   empty: "A session starts as soon as a workload arrives.",
   failed: "failed",
+  /** The slowest first, because a narrow column shows only the first. */
   actions: (actions: readonly { readonly name: string; readonly ms: number }[]) =>
-    actions.map(({ name, ms }) => `${actionName(name)} ${milliseconds(ms)}`).join(" · "),
+    [...actions]
+      .sort((a, b) => b.ms - a.ms)
+      .map(({ name, ms }) => `${actionName(name)} ${milliseconds(ms)}`)
+      .join(" · "),
 } as const;
 
 export const SESSION_COLUMNS = {

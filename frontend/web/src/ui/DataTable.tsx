@@ -2,14 +2,24 @@ import type { ReactNode } from "react";
 import { ColumnHeads } from "./ColumnHeads.tsx";
 import styles from "./DataTable.module.css";
 
-type Props = { name: string; columns: readonly string[]; children: ReactNode };
+type Props = {
+  name: string;
+  columns: readonly string[];
+  /** The places of the columns with numbers, which are aligned at their last digit. */
+  numbers?: readonly number[];
+  /** Whether it is no higher than a chart, and scrolls. */
+  isShort?: boolean;
+  children: ReactNode;
+};
 
 /** A plain table whose rows are `<tr>` elements; on a narrow screen it scrolls sideways. */
-export function DataTable({ name, columns, children }: Props) {
+export function DataTable({ name, columns, numbers = [], isShort = false, children }: Props) {
+  const aligned = numbers.map((place) => styles[`number${place}`]);
+  const scroll = isShort ? styles.short : styles.scroll;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <div className={styles.scroll} role="group" aria-label={name} tabIndex={0}>
-      <table className={styles.table}>
+    <div className={scroll} role="group" aria-label={name} tabIndex={0}>
+      <table className={[styles.table, ...aligned].join(" ")}>
         <ColumnHeads labels={columns} />
         <tbody>{children}</tbody>
       </table>

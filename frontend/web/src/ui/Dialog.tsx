@@ -10,6 +10,9 @@ type Props = {
   children: ReactNode;
 };
 
+/** How the options of a select in a dialog open: within its landmark, and not cut off where the dialog ends. */
+export const IN_DIALOG = { withinPortal: false, floatingStrategy: "fixed" } as const;
+
 /** A dialog over the page, with its title and a button that closes it. */
 export function Dialog({ title, size = "lg", opened = true, onClose, children }: Props) {
   return (

@@ -35,7 +35,11 @@ export function ShareTab({ queue }: { queue: Queue }) {
               </p>
             </Panel>
             <Panel title={SHARE.siblings} note={SHARE.siblingsNote} flush>
-              <DataTable name={SHARE.siblings} columns={SHARE.siblingColumns}>
+              <DataTable
+                name={SHARE.siblings}
+                columns={SHARE.siblingColumns}
+                numbers={[1, 2, 3, 4]}
+              >
                 {share.siblings.map((sibling) => (
                   <tr
                     key={sibling.queue}
@@ -64,7 +68,7 @@ function Waterfall({ share, resource }: { share: ResourceShare; resource: Resour
   const at = (value: number) => `${(100 * value) / Math.max(reach, 1e-9)}%`;
   const total = share.share ?? falls.at(-1)?.to ?? 0;
   return (
-    <DataTable name={SHARE.table} columns={SHARE.columns}>
+    <DataTable name={SHARE.table} columns={SHARE.columns} numbers={[1, 2]}>
       {falls.map(({ kind, amount: value, from, to }) => (
         <tr key={kind}>
           <th scope="row">{SHARE.steps[kind]}</th>

@@ -55,7 +55,11 @@ export function SummaryTab({
         tools={<BulletLegend />}
         flush
       >
-        <DataTable name={QUEUE_PAGE.amounts} columns={QUEUE_PAGE.resources}>
+        <DataTable
+          name={QUEUE_PAGE.amounts}
+          columns={QUEUE_PAGE.resources}
+          numbers={[2, 3, 4, 5, 6, 7]}
+        >
           {RESOURCES.map((resource) => (
             <ResourceRow key={resource} queue={queue} resource={resource} />
           ))}
@@ -173,8 +177,10 @@ const Next = memo(function Next({ queue, workloads }: WorkProps) {
         <ol className={styles.list}>
           {placed.map((row) => (
             <li key={workloadKey(row)}>
-              <span className={styles.sub}>{QUEUE_PAGE.place(row.position)}</span>{" "}
-              <WorkloadLink workload={workloadKey(row)} name={row.owner || row.name} />{" "}
+              <span className={styles.who}>
+                <span className={styles.sub}>{QUEUE_PAGE.place(row.position)}</span>{" "}
+                <WorkloadLink workload={workloadKey(row)} name={row.owner || row.name} />
+              </span>
               <span className={styles.sub}>{gpuCount(row.gpu)}</span>
             </li>
           ))}
@@ -197,9 +203,13 @@ const Largest = memo(function Largest({ workloads }: Pick<WorkProps, "workloads"
         <ol className={styles.list}>
           {largest.map((row) => (
             <li key={workloadKey(row)}>
-              <WorkloadLink workload={workloadKey(row)} name={row.owner || row.name} />{" "}
-              <span className={styles.sub}>{gpuCount(row.gpu)}</span>{" "}
-              <StateBadge state={row.state} />
+              <span className={styles.who}>
+                <WorkloadLink workload={workloadKey(row)} name={row.owner || row.name} />
+              </span>
+              <span className={styles.sub}>{gpuCount(row.gpu)}</span>
+              <span className={styles.state}>
+                <StateBadge state={row.state} />
+              </span>
             </li>
           ))}
         </ol>

@@ -107,7 +107,7 @@ export function QueuesPage() {
     <Page
       title={QUEUES.title}
       note={loaded ? QUEUES.count(queues.size) : undefined}
-      tools={<BulletLegend />}
+      tools={view === "tree" ? <BulletLegend /> : undefined}
     >
       <Card name={QUEUES.hierarchy}>
         <div className={styles.bar}>

@@ -62,16 +62,21 @@ const COLUMNS: readonly Column<Session>[] = [
         </span>
       ),
   },
-  number("nodes", SESSION_COLUMNS.nodes, (row) => row.nodes),
-  number("pending", SESSION_COLUMNS.pending, (row) => row.pendingBefore),
-  number("bound", SESSION_COLUMNS.bound, (row) => row.bound),
-  number("nominated", SESSION_COLUMNS.nominated, (row) => row.nominated),
-  number("evicted", SESSION_COLUMNS.evicted, (row) => row.evicted),
-  number("notPlaced", SESSION_COLUMNS.notPlaced, (row) => row.unschedulable),
+  number("nodes", SESSION_COLUMNS.nodes, "48px", (row) => row.nodes),
+  number("pending", SESSION_COLUMNS.pending, "58px", (row) => row.pendingBefore),
+  number("bound", SESSION_COLUMNS.bound, "50px", (row) => row.bound),
+  number("nominated", SESSION_COLUMNS.nominated, "72px", (row) => row.nominated),
+  number("evicted", SESSION_COLUMNS.evicted, "56px", (row) => row.evicted),
+  number("notPlaced", SESSION_COLUMNS.notPlaced, "72px", (row) => row.unschedulable),
 ];
 
-function number(key: string, label: string, of: (row: Session) => number): Column<Session> {
-  return { key, label, width: "70px", numeric: true, sortBy: of, render: (row) => count(of(row)) };
+function number(
+  key: string,
+  label: string,
+  width: string,
+  of: (row: Session) => number,
+): Column<Session> {
+  return { key, label, width, numeric: true, sortBy: of, render: (row) => count(of(row)) };
 }
 
 function sessionKey(row: Session): string {

@@ -4,6 +4,7 @@ import { createToken } from "../../api/access.ts";
 import { useMe } from "../../api/useMe.ts";
 import { TOKENS } from "../../i18n/settings.ts";
 import type { Scope, TokenCreated } from "../../model/rows.ts";
+import { IN_DIALOG } from "../../ui/Dialog.tsx";
 import { WriteForm } from "../../ui/WriteForm.tsx";
 import styles from "./Settings.module.css";
 import { SubtreeSelect } from "./SubtreeSelect.tsx";
@@ -68,7 +69,7 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
         data={[...TOKENS.days]}
         value={days}
         allowDeselect={false}
-        comboboxProps={{ withinPortal: false }}
+        comboboxProps={IN_DIALOG}
         onChange={(value) => setDays(value ?? "30")}
       />
     </WriteForm>

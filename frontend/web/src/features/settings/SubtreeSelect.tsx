@@ -1,6 +1,7 @@
 import { Select } from "@mantine/core";
 import { SETTINGS } from "../../i18n/settings.ts";
 import { useTopic } from "../../live/react.tsx";
+import { IN_DIALOG } from "../../ui/Dialog.tsx";
 
 type Props = { label: string; value: string | null; onChange: (queue: string | null) => void };
 
@@ -17,7 +18,7 @@ export function SubtreeSelect({ label, value, onChange }: Props) {
       searchable
       limit={100}
       clearButtonProps={{ "aria-label": SETTINGS.whole }}
-      comboboxProps={{ withinPortal: false }}
+      comboboxProps={IN_DIALOG}
       onChange={onChange}
       mb="sm"
     />

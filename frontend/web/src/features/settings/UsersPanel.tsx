@@ -14,6 +14,7 @@ import { SETTINGS, USERS } from "../../i18n/settings.ts";
 import { REFUSED } from "../../i18n/ui.ts";
 import type { Role, RoleBinding, User } from "../../model/rows.ts";
 import { DataTable } from "../../ui/DataTable.tsx";
+import { IN_DIALOG } from "../../ui/Dialog.tsx";
 import { Panel } from "../../ui/Panel.tsx";
 import { QueryFailure } from "../../ui/QueryFailure.tsx";
 import { reportDone, reportFailure } from "../../ui/reportDone.tsx";
@@ -229,7 +230,7 @@ function NewRoleDialog({ username, onCreated, onClose }: NewRoleProps) {
         data={ROLES}
         value={role}
         allowDeselect={false}
-        comboboxProps={{ withinPortal: false }}
+        comboboxProps={IN_DIALOG}
         onChange={(value) => setRole(value as Role)}
         mb="sm"
       />

@@ -6,6 +6,7 @@ import { ACTION_TEXTS, WORKLOAD_ACTIONS } from "../../i18n/actions.ts";
 import { useTopic } from "../../live/react.tsx";
 import { mayActOnWork } from "../../model/rights.ts";
 import type { Workload, WorkloadAction } from "../../model/rows.ts";
+import { IN_DIALOG } from "../../ui/Dialog.tsx";
 import { LockableButton } from "../../ui/LockableButton.tsx";
 import { reportDone } from "../../ui/reportDone.tsx";
 import { useStale } from "../../ui/useStale.ts";
@@ -75,7 +76,7 @@ function ActionDialog({ action, workload, onClose }: DialogProps) {
           data={[...WORKLOAD_ACTIONS.durations]}
           value={hours}
           allowDeselect={false}
-          comboboxProps={{ withinPortal: false }}
+          comboboxProps={IN_DIALOG}
           onChange={(value) => setHours(value ?? "0")}
           mb="sm"
         />

@@ -33,7 +33,7 @@ export function workloadColumns(
     {
       key: "queue",
       label: WORKLOAD_COLUMNS.queue,
-      width: "minmax(132px, 0.8fr)",
+      width: "minmax(126px, 0.7fr)",
       sortBy: (row) => label(row.queue),
       render: (row) => (
         <span className={styles.queue} title={row.queue}>
@@ -67,7 +67,7 @@ export function workloadColumns(
     {
       key: "priority",
       label: WORKLOAD_COLUMNS.priority,
-      width: "minmax(118px, 0.6fr)",
+      width: "minmax(76px, 0.4fr)",
       sortBy: (row) => row.priority ?? 0,
       render: (row) => row.priorityClass || String(row.priority ?? NONE),
     },
@@ -82,14 +82,14 @@ export function workloadColumns(
     {
       key: "reason",
       label: WORKLOAD_COLUMNS.reason,
-      width: "minmax(150px, 2.4fr)",
+      width: "minmax(190px, 2.6fr)",
       sortBy: (row) => row.reason,
       render: (row) => <Reason workload={row} />,
     },
     {
       key: "age",
       label: WORKLOAD_COLUMNS.age,
-      width: "74px",
+      width: "60px",
       numeric: true,
       sortBy: (row) => -Date.parse(row.createdAt),
       render: (row) => <Elapsed since={row.createdAt} />,

@@ -8,6 +8,7 @@ import { messageAt, useVerdict } from "../../../editing/useVerdict.ts";
 import { PREVIEW } from "../../../i18n/preview.ts";
 import { MOVE_QUEUE, NEW_QUEUE } from "../../../i18n/queues.ts";
 import type { Queue } from "../../../model/rows.ts";
+import { IN_DIALOG } from "../../../ui/Dialog.tsx";
 import { Failure } from "../../../ui/States.tsx";
 import { placeChoices } from "./NewQueueDialog.tsx";
 import { QueueDialog } from "./QueueDialog.tsx";
@@ -69,7 +70,7 @@ export function MoveQueueDialog({
         value={parent}
         searchable
         allowDeselect={false}
-        comboboxProps={{ withinPortal: false }}
+        comboboxProps={IN_DIALOG}
         limit={100}
         // So that typing replaces the present parent instead of adding to its name.
         onFocus={(event) => event.currentTarget.select()}

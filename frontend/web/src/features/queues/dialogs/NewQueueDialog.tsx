@@ -12,6 +12,7 @@ import {
   readEntries,
   type Values,
 } from "../../../model/values.ts";
+import { IN_DIALOG } from "../../../ui/Dialog.tsx";
 import { BoundField } from "../form/BoundField.tsx";
 import styles from "../form/QueueDrawer.module.css";
 import { QueueDialog } from "./QueueDialog.tsx";
@@ -98,7 +99,7 @@ export function NewQueueDialog({
         value={parent}
         searchable
         allowDeselect={false}
-        comboboxProps={{ withinPortal: false }}
+        comboboxProps={IN_DIALOG}
         limit={100}
         error={messageAt(verdict?.errors, "/parent")}
         onChange={(value) => setParent(value ?? TOP_LEVEL)}

@@ -14,7 +14,9 @@ import styles from "./Views.module.css";
 type By = "allocated" | "quota";
 type Props = { queues: ReadonlyMap<string, Queue>; tree: QueueTree; resource: Resource };
 
-const ROW_PX = 58;
+/** All levels together are about this high, each within these bounds. */
+const TREE_PX = 440;
+const ROW_PX = { least: 58, most: 120 };
 /** Below this part of the width a slice has no room for its name. */
 const NAMED = 0.045;
 /** How far from its share a queue may be and still count as fair. */
@@ -37,6 +39,7 @@ export function IcicleView({ queues, tree, resource }: Props) {
     [tree, queues, by, resource],
   );
   const depth = Math.max(0, ...slices.map((slice) => slice.depth + 1));
+  const rowPx = Math.min(ROW_PX.most, Math.max(ROW_PX.least, TREE_PX / depth));
   const home = slices.find(({ name }) => name === active) ?? slices[0];
   const open = (name: string) => void navigate(queuePath(name));
   const onKeyDown = (event: KeyboardEvent, slice: Slice) => {
@@ -60,7 +63,10 @@ export function IcicleView({ queues, tree, resource }: Props) {
         <ul className={styles.legend}>
           {(["below", "near", "above"] as const).map((tone) => (
             <li key={tone}>
-              <span className={`${styles.swatch} ${styles[tone]}`} /> {ICICLE.tones[tone]}
+              <span className={`${styles.swatch} ${styles[tone]}`} aria-hidden>
+                {ICICLE.marks[tone]}
+              </span>{" "}
+              {ICICLE.tones[tone]}
             </li>
           ))}
         </ul>
@@ -71,7 +77,7 @@ export function IcicleView({ queues, tree, resource }: Props) {
         <div
           ref={box}
           className={styles.icicle}
-          style={{ height: depth * ROW_PX }}
+          style={{ height: depth * rowPx }}
           role="group"
           aria-label={ICICLE.name}
         >
@@ -93,8 +99,8 @@ export function IcicleView({ queues, tree, resource }: Props) {
                 tabIndex={slice.name === home?.name ? 0 : -1}
                 className={`${styles.slice} ${styles[tone]}`}
                 style={{
-                  top: slice.depth * ROW_PX,
-                  height: ROW_PX,
+                  top: slice.depth * rowPx,
+                  height: rowPx,
                   left: `${100 * slice.left}%`,
                   width: `${100 * slice.width}%`,
                 }}
@@ -107,7 +113,9 @@ export function IcicleView({ queues, tree, resource }: Props) {
                 {slice.width >= NAMED && (
                   <>
                     <b>{label(slice.name)}</b>
-                    <span>{amount(resource, value)}</span>
+                    <span>
+                      {amount(resource, value)} <i aria-hidden>{ICICLE.marks[tone]}</i>
+                    </span>
                   </>
                 )}
               </button>
