@@ -3,13 +3,16 @@
 A cycle's own writes come back as changes too. If those started the next cycle, a cluster with one pending pod
 would run cycles all the time. So each object has a short summary of what can change a decision, and only a
 new summary starts a cycle.
+
+A change of a queue decides nothing while no pod waits for a node. It is then left to the next tick, so that the
+creation of thousands of queues costs a cycle a second and not one for each queue.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +49,17 @@ def summary(value: KubeObject) -> object:
     return value.metadata.resource_version
 
 
+def waits_for_node(pod: Pod) -> bool:
+    """Return whether a cycle may try to place a pod."""
+    meta = pod.metadata
+    return bool(meta.annotations.get(POD_GROUP)) and not (
+        pod.spec.node_name
+        or pod.spec.scheduling_gates
+        or pod.is_finished
+        or meta.deletion_timestamp is not None
+    )
+
+
 @dataclass(slots=True)
 class Waker:
     """Listens to a store and calls `wake` soon after something that matters.
@@ -59,14 +73,35 @@ class Waker:
     pause_s: float = PAUSE_S
     #: (Kind, key) -> the part of the object that can change a decision.
     _known: dict[tuple[str, str], object] = field(default_factory=dict)
+    #: Keys of the pods that wait for a node.
+    _waiting: set[str] = field(default_factory=set)
     _due: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
     _kinds: frozenset[Resource] = frozenset(item.resource for item in WATCHED if item.wakes)
 
     def on_change(self, resource: Resource, event: EventType, value: Any) -> None:
         """Handle a change of the store."""
-        if resource in self._kinds and self.matters(resource, event, value):
+        if resource not in self._kinds:
+            return
+        if isinstance(value, Pod):
+            self._follow(event, value)
+        if self.matters(resource, event, value) and self._is_urgent(value):
             self._due.set()
+
+    def follow(self, pods: Iterable[Pod]) -> None:
+        """Note the pods that wait before the first change; call it after the subscription to the store."""
+        for pod in pods:
+            self._follow(EventType.ADDED, pod)
+
+    def _follow(self, event: EventType, pod: Pod) -> None:
+        if event is not EventType.DELETED and waits_for_node(pod):
+            self._waiting.add(pod.key)
+        else:
+            self._waiting.discard(pod.key)
+
+    def _is_urgent(self, value: Any) -> bool:
+        """Return whether a change that matters is worth a cycle before the next tick."""
+        return bool(self._waiting) or not isinstance(value, Queue)
 
     def matters(self, resource: Resource, event: EventType, value: Any) -> bool:
         """Return whether a change may change a decision."""

@@ -17,7 +17,9 @@ from typing import Any
 from kube.errors import KubeError
 from kube.events import Recorder
 from kube.gateway import Gateway
+from kube.objects.pod import Pod
 from kube.process.progress import track
+from kube.resources import PODS
 from kube.store import Store
 from scheduler.loop.cycle import CycleRunner, CycleSummary
 from scheduler.loop.settings_follower import SettingsFollower
@@ -89,6 +91,7 @@ class ShardWorker:
         if wake is not None:
             self._waker = Waker(self._interrupting(wake))
             self.store.subscribe(self._waker.on_change)
+            self._waker.follow(self.store.view().of(PODS, Pod).values())
             self._waker.start()
 
     def is_ready(self) -> bool:

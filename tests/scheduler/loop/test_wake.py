@@ -86,3 +86,36 @@ def test_burst_becomes_one_wake_up(resource: Resource, wakes: bool) -> None:
     assert woken.wait(2.0 if wakes else 0.2) is wakes
     observer.stop()
     assert count == (1 if wakes else 0)
+
+
+def is_requested(waker: Waker, resource: Resource, body: dict[str, Any], kind: str = "ADDED") -> bool:
+    """Pass a change to a waker; return whether it asks for a cycle."""
+    waker._due.clear()
+    waker.on_change(resource, EventType(kind), convert(body, TYPES[resource]))
+    return waker._due.is_set()
+
+
+def test_queue_wakes_at_once_only_while_a_pod_waits_for_a_node() -> None:
+    observer = waker()
+    assert not is_requested(observer, QUEUES, queue("q0"))
+    assert is_requested(observer, PODS, pod("p", group="pg"))
+    assert is_requested(observer, QUEUES, queue("q1"))
+    assert is_requested(observer, QUEUES, queue("q1"), "DELETED")
+    is_requested(observer, PODS, pod("p", group="pg", node="n0"), "MODIFIED")
+    assert not is_requested(observer, QUEUES, queue("q2"))
+    assert not is_requested(observer, QUEUES, queue("q2"), "DELETED")
+
+
+def test_gated_finished_and_deleted_pods_wait_for_no_node() -> None:
+    observer = waker()
+    is_requested(observer, PODS, pod("gated", group="pg", schedulingGates=[{"name": "g"}]))
+    is_requested(observer, PODS, pod("finished", group="pg", phase="Succeeded"))
+    is_requested(observer, PODS, pod("gone", group="pg"))
+    is_requested(observer, PODS, pod("gone", group="pg"), "DELETED")
+    assert not is_requested(observer, QUEUES, queue("q"))
+
+
+def test_queue_wakes_for_a_pod_that_waited_before_the_first_change() -> None:
+    observer = waker()
+    observer.follow([convert(pod("p", group="pg"), TYPES[PODS])])
+    assert is_requested(observer, QUEUES, queue("q"))
