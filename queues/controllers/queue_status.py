@@ -18,7 +18,7 @@ from typing import Any
 from kube.conditions import ConditionState, merged_conditions
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway
-from kube.objects.meta import KubeObject, as_body, convert
+from kube.objects.meta import KubeObject, convert
 from kube.objects.podgroup import PodGroup
 from kube.objects.queue import Queue, QueueResource
 from kube.process.progress import WAIT_S, track
@@ -28,7 +28,7 @@ from queues.controllers.podgroup_status import Holdings, list_patch
 from queues.controllers.sums import GroupSums, add_holdings, empty_holdings
 from queues.tree.amounts import TOLERANCE
 from queues.tree.hierarchy import problem_of
-from queues.tree.shape import QueueShape, read_queue
+from queues.tree.shape import QueueShape
 from queues.workloads import accounting
 from queues.workloads.accounting import ResourceAmounts
 
@@ -50,6 +50,18 @@ def children_by_parent(queues: Iterable[Queue]) -> dict[str, list[str]]:
         if queue.spec.parent_queue:
             children.setdefault(queue.spec.parent_queue, []).append(queue.metadata.name)
     return {parent: sorted(names) for parent, names in children.items()}
+
+
+def below(names: Iterable[str], children: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return these queues and everything below them."""
+    subtree: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in subtree:
+            subtree.add(name)
+            waiting += children.get(name, ())
+    return subtree
 
 
 def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]:
@@ -120,6 +132,8 @@ class QueueController:
     #: Queue -> what is held in it and below it.
     _totals: dict[str, Holdings] = field(default_factory=dict)
     _sums: GroupSums = field(default_factory=GroupSums)
+    #: Queues that were created, deleted or moved: they may connect or disconnect everything below them.
+    _moved: set[str] = field(default_factory=set)
     #: Queue -> its parent, as last seen.
     _parents: dict[str, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -147,11 +161,15 @@ class QueueController:
         """Update the changed queues and their ancestors; return how many were written."""
         with self._lock:
             dirty, self._dirty = self._dirty, set()
+            moved, self._moved = self._moved, set()
         queues = self.store.view().of(QUEUES, Queue)
         children = children_by_parent(queues.values())
-        tree = {name: read_queue(as_body(queue))[0] for name, queue in queues.items()}
+        tree = {
+            name: QueueShape(name=name, parent=queue.spec.parent_queue)
+            for name, queue in queues.items()
+        }
         written = 0
-        for name in leaves_first(dirty, queues):
+        for name in leaves_first(dirty | below(moved, children), queues):
             if not track().take(QUEUES.kind, queues[name], PLACE, WAIT_S):
                 continue
             try:
@@ -206,16 +224,16 @@ class QueueController:
             is_gone = event is EventType.DELETED
             self._mark(self._sums.drop(value.key) if is_gone else self._sums.put(value))
         elif resource == QUEUES and isinstance(value, Queue):
-            self._mark([value.metadata.name, value.spec.parent_queue])
-            # A queue that is created, deleted or moved may connect or disconnect everything below it.
-            if event is not EventType.MODIFIED or self._has_moved(value):
-                self.recheck()
-
-    def _has_moved(self, queue: Queue) -> bool:
-        with self._lock:
-            before = self._parents.get(queue.metadata.name)
-            self._parents[queue.metadata.name] = queue.spec.parent_queue
-        return before != queue.spec.parent_queue
+            name, parent = value.metadata.name, value.spec.parent_queue
+            with self._lock:
+                before = self._parents.get(name)
+                if event is EventType.DELETED:
+                    self._parents.pop(name, None)
+                else:
+                    self._parents[name] = parent
+                if event is not EventType.MODIFIED or before != parent:
+                    self._moved.add(name)
+            self._mark([name, parent, before or ""])
 
     def _mark(self, names: Iterable[str]) -> None:
         queues = [name for name in names if name]

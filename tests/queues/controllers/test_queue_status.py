@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime
+from threading import Event
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from prometheus_client import CollectorRegistry
 from kube.errors import ServerError
 from kube.objects.meta import convert
 from kube.objects.podgroup import PodGroup
+from kube.objects.queue import Queue
 from kube.resources import PODGROUPS, PODS, QUEUES
+from kube.watch import Reflector
 from queues.controllers import drift
 from queues.controllers.metrics import QueueMetrics, parse_pairs, queue_values
 from queues.controllers.podgroup_status import PodGroupController
@@ -312,3 +316,57 @@ def test_parts_that_fill_a_quota_exactly_are_not_over_it() -> None:
         world.gateway.seed(PODGROUPS, stated(f"g{number}", "q", gpus))
     world.settle()
     assert world.conditions("q")["OverQuota"] == ("False", "")
+
+
+class WatchedWorld(World):
+    """A world whose queues come from a watch, so that a pass knows which of them changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reflector = Reflector(self.gateway, QUEUES, Queue, self.store)
+        self.settle()
+
+    def settle(self, now: datetime = NOW) -> int:
+        self.reflector.pass_once(Event())
+        return self.controller.pass_once(now)
+
+
+def test_a_pass_looks_only_at_a_new_queue_its_ancestors_and_what_is_below_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = WatchedWorld()
+    world.gateway.create(QUEUES, queue("root"))
+    for name in ("a", "b", "c"):
+        world.gateway.create(QUEUES, queue(name, "root"))
+    world.gateway.create(QUEUES, queue("lost", "new"))
+    world.settle()
+    seen: list[str] = []
+    update = QueueController._update
+
+    def noted(controller: QueueController, checked: Queue, *rest: Any) -> int:
+        seen.append(checked.metadata.name)
+        return update(controller, checked, *rest)
+
+    monkeypatch.setattr(QueueController, "_update", noted)
+    world.gateway.create(QUEUES, queue("new", "a"))
+    assert world.settle() == 3
+    assert seen == ["lost", "new", "a", "root"]
+    assert world.conditions("lost")["Orphan"] == ("False", "")
+
+
+def test_any_order_of_creations_moves_and_deletions_leaves_nothing_for_a_full_pass() -> None:
+    chance = random.Random(7)
+    names = [f"q{number}" for number in range(7)]
+    world = WatchedWorld()
+    for step in range(150):
+        name, parent = chance.choice(names), chance.choice(["", *names])
+        if world.store.get(QUEUES, name) is None:
+            world.gateway.create(QUEUES, queue(name, parent))
+        elif chance.random() < 0.4:
+            world.gateway.delete(QUEUES, name)
+        else:
+            world.gateway.patch(QUEUES, name, {"spec": {"parentQueue": parent}})
+        world.settle()
+        world.settle()  # the events of the statuses just written
+        world.controller.recheck()
+        assert world.controller.pass_once(NOW) == 0, f"step {step}"
