@@ -28,6 +28,8 @@ _PATHS = re.compile(r"(?<![\w.'\"])([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b(?!\s*\())*
 _MEMBERS = re.compile(r"'([^']*)' in ([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b)*)")
 _PRESENT = re.compile(r"\bhas\(([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*\b)+)\)")
 _DECISIONS = 4096
+#: The results of rules are cached for values of at most this many bytes of JSON.
+_CACHED_BYTES = 2048
 _MISSING: Final = object()
 _BLOCKING = frozenset(
     {"FieldValueRequired", "FieldValueTypeInvalid", "FieldValueTooLong", "FieldValueTooMany"}
@@ -53,6 +55,8 @@ class Rules:
         self._reads: dict[str, list[_Read]] = {}
         #: (Rule, encoded object) -> result, oldest first.
         self._decisions: dict[tuple[str, bytes], bool] = {}
+        #: (Id of the shape, encoded new and old value) -> the rules that failed, each with its message, oldest first.
+        self._failures: dict[tuple[int, bytes], list[tuple[Obj, str]]] = {}
         self._with_rules: dict[int, bool] = {}
         self._shapes_by_id: list[Shape] = []
 
@@ -104,9 +108,8 @@ class Rules:
         if decision is None:
             names = {read.name for read in reads}
             variables = {name: self.to_cel(values[name]) for name in names}
-            decision = self._decisions[key] = bool(self.evaluate(text, variables))
-            if len(self._decisions) > _DECISIONS:
-                del self._decisions[next(iter(self._decisions))]
+            decision = bool(self.evaluate(text, variables))
+            _keep(self._decisions, key, decision)
         return decision
 
     def _reads_of(self, text: str, values: dict[str, Any]) -> list[_Read]:
@@ -189,6 +192,22 @@ class Rules:
                 yield from self._walk(item, before, shape.items, f"{path}[{index}]")
 
     def _apply(self, new: Any, old: Any, shape: Shape, path: str) -> Iterator[Cause]:
+        """Yield a cause for each rule of a shape that fails.
+
+        The failures are cached by the values, because celpy takes a millisecond, and most writes of an
+        object (each write of its status) leave the values that have rules as they are.
+        """
+        encoded = orjson.dumps([new] if old is _MISSING else [new, old])
+        key = (id(shape), encoded)
+        failures = self._failures.get(key)
+        if failures is None:
+            failures = list(self._failing(new, old, shape))
+            if len(encoded) <= _CACHED_BYTES:
+                _keep(self._failures, key, failures)
+        for rule, message in failures:
+            yield _cause(rule, message, new, path)
+
+    def _failing(self, new: Any, old: Any, shape: Shape) -> Iterator[tuple[Obj, str]]:
         variables = {"self": self.to_cel(new, shape)}
         if old is not _MISSING:
             variables["oldSelf"] = self.to_cel(old, shape)
@@ -202,7 +221,7 @@ class Rules:
             except RuleError as error:
                 passed, message = False, str(error)
             if not passed:
-                yield _cause(rule, message, new, path)
+                yield rule, message
 
     def _message(self, rule: Obj, variables: dict[str, Any]) -> str:
         if "messageExpression" in rule:
@@ -237,6 +256,13 @@ class Rules:
     @cached_property
     def _environment(self) -> Any:
         return self._celpy.Environment()
+
+
+def _keep(cache: dict[Any, Any], key: Any, result: Any) -> None:
+    """Add a result to a cache that drops the oldest above `_DECISIONS`."""
+    cache[key] = result
+    if len(cache) > _DECISIONS:
+        del cache[next(iter(cache))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,37 @@ def test_transition_in_a_keyed_list_matches_items_by_key(rules: Rules) -> None:
     ]
 
 
+def test_rules_of_values_seen_before_are_not_evaluated_again(
+    rules: Rules, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = {
+        "type": "integer",
+        "x-kubernetes-validations": [
+            {"rule": "self > 10", "message": "too small"},
+            {"rule": "self >= oldSelf", "message": "may not shrink"},
+        ],
+    }
+    of_object, evaluated = shape(schema), []
+    evaluate = Rules.evaluate
+
+    def noted(rules: Rules, text: str, variables: dict[str, Any]) -> Any:
+        evaluated.append(text)
+        return evaluate(rules, text, variables)
+
+    monkeypatch.setattr(Rules, "evaluate", noted)
+
+    def messages(new: int, old: int | None) -> list[str]:
+        before = None if old is None else {"spec": old}
+        return [cause.message for cause in rules.check({"spec": new}, before, of_object, [])]
+
+    for _time in range(2):
+        assert messages(11, None) == []
+        assert messages(11, 11) == []
+        assert messages(11, 12) == ["Invalid value: 11: may not shrink"]
+        assert messages(9, 8) == ["Invalid value: 9: too small"]
+    assert len(evaluated) == 7
+
+
 def test_message_expression_is_evaluated(rules: Rules) -> None:
     schema = {
         "type": "string",
