@@ -27,7 +27,7 @@ from kube.store import Store
 from queues.controllers.podgroup_status import Holdings, list_patch
 from queues.controllers.sums import GroupSums, add_holdings, empty_holdings
 from queues.tree.amounts import TOLERANCE
-from queues.tree.hierarchy import problem_of
+from queues.tree.hierarchy import below, problem_of
 from queues.tree.shape import QueueShape
 from queues.workloads import accounting
 from queues.workloads.accounting import ResourceAmounts
@@ -50,18 +50,6 @@ def children_by_parent(queues: Iterable[Queue]) -> dict[str, list[str]]:
         if queue.spec.parent_queue:
             children.setdefault(queue.spec.parent_queue, []).append(queue.metadata.name)
     return {parent: sorted(names) for parent, names in children.items()}
-
-
-def below(names: Iterable[str], children: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return these queues and everything below them."""
-    subtree: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name not in subtree:
-            subtree.add(name)
-            waiting += children.get(name, ())
-    return subtree
 
 
 def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]:

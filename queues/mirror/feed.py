@@ -3,11 +3,13 @@
 The queue keeps the order within a kind; kinds have separate watches, so there is no order between them. The
 writer takes all waiting messages, sorts them by kind and joins the events of a kind into one batch, so that a
 burst of a thousand pods becomes ten chunks instead of a thousand transactions. In a burst it waits a little
-longer, because of several events of one object only the newest is written.
+longer, because of several events of one object only the newest is written. A burst may also come as a stream: a
+client that creates thousands of objects one after the other.
 """
 
 from __future__ import annotations
 
+import math
 import queue
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,8 +30,8 @@ from queues.models import MirrorState
 QUEUE_LENGTH = 20_000
 #: How long further messages are collected after the first one; in a burst the second figure.
 GATHER_S, GATHER_IN_BURST_S = 0.02, 0.15
-#: Collected messages from which on it counts as a burst.
-BURST_MESSAGES = 20
+#: How many messages of about the last `RECENT_S` seconds count as a burst.
+BURST_MESSAGES, RECENT_S = 20, 0.5
 STATE_EVERY_S = 1.0
 #: The row of `MirrorState` whose time is that of the last contact, beside one row for each kind.
 HEARTBEAT = "mirror"
@@ -58,7 +60,10 @@ Message = ListMessage | EventMessage
 class MessageQueue:
     """The sink of all watches; a full queue blocks them, which the API server tolerates."""
 
+    clock: Callable[[], float] = time.monotonic
     _queue: queue.Queue[Message] = field(default_factory=lambda: queue.Queue(QUEUE_LENGTH))
+    #: How many messages were taken lately, those of `RECENT_S` ago counted by half, and when that was.
+    _recent: tuple[float, float] = (0.0, 0.0)
 
     def replace(self, resource: Resource, listing: Listing[Any]) -> None:
         self._queue.put(ListMessage(resource, listing))
@@ -72,15 +77,22 @@ class MessageQueue:
             messages = [self._queue.get(timeout=timeout_s)]
         except queue.Empty:
             return []
-        started = time.monotonic()
+        started = self.clock()
+        recent = self._recent_at(started)
         while len(messages) < max_messages:
-            gather_s = GATHER_S if len(messages) < BURST_MESSAGES else GATHER_IN_BURST_S
-            remaining_s = max(0.0, started + gather_s - time.monotonic())
+            is_burst = recent + len(messages) >= BURST_MESSAGES
+            gather_s = GATHER_IN_BURST_S if is_burst else GATHER_S
+            remaining_s = max(0.0, started + gather_s - self.clock())
             try:
                 messages.append(self._queue.get(timeout=remaining_s))
             except queue.Empty:
                 break
+        self._recent = (recent + len(messages), started)
         return messages
+
+    def _recent_at(self, now: float) -> float:
+        count, counted_at = self._recent
+        return count * math.exp2((counted_at - now) / RECENT_S)
 
 
 @dataclass(slots=True)

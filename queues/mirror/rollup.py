@@ -95,28 +95,48 @@ def _groups_of(pods: Collection[str]) -> set[str]:
     return set(grouped_pods.values_list("group", flat=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TreeView:
     """The queue tree, names and parents only."""
 
     #: By the name of the queue.
-    shapes: Mapping[str, QueueShape]
+    shapes: dict[str, QueueShape] = field(default_factory=dict)
+    #: Parent, which need not exist -> its children.
+    _children: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
     def load(cls) -> TreeView:
-        rows = Queue.objects.values_list("name", "parent")
-        return cls({name: QueueShape(name=name, parent=parent) for name, parent in rows})
+        """Return the tree of all rows."""
+        tree = cls()
+        for name, parent in Queue.objects.values_list("name", "parent"):
+            tree._put(name, parent)
+        return tree
+
+    def read_again(self, names: Collection[str]) -> None:
+        """Bring the places of some queues up to date with their rows."""
+        for name in names:
+            shape = self.shapes.pop(name, None)
+            if shape is not None:
+                self._children[shape.parent].discard(name)
+        rows = Queue.objects.filter(name__in=names)
+        for name, parent in rows.values_list("name", "parent"):
+            self._put(name, parent)
 
     def path(self, name: str) -> list[str]:
         return hierarchy.ancestors(self.shapes, name)
 
+    def below(self, names: Iterable[str]) -> set[str]:
+        """Return these queues and everything below them."""
+        return hierarchy.below(names, self._children)
+
+    def _put(self, name: str, parent: str) -> None:
+        self.shapes[name] = QueueShape(name=name, parent=parent)
+        self._children[parent].add(name)
+
 
 def _waiting_below(tree: TreeView, names: set[str]) -> set[str]:
     """Return the waiting groups below queues that were created, deleted or moved, since their reason may have changed."""
-    affected: set[str] = set()
-    for name in names:
-        affected |= hierarchy.subtree(tree.shapes, name)
-    groups = PodGroup.objects.filter(queue__in=affected, state__in=WAITING)
+    groups = PodGroup.objects.filter(queue__in=tree.below(names), state__in=WAITING)
     return set(groups.values_list("key", flat=True))
 
 

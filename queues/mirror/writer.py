@@ -187,12 +187,14 @@ class Writer:
     def _roll_up(self, touched: Touched) -> None:
         """Compute the touched sums, with a cached queue tree.
 
-        Only this writer writes queues, so the cache is valid until queues move or a transaction fails.
+        Only this writer writes queues, so the cache is valid until a transaction fails; of queues that were
+        created, deleted or moved, only their own rows are read again.
         """
-        tree = None if touched.moved_queues else self._tree
-        self._tree = None
+        tree, self._tree = self._tree, None
         if tree is None:
             tree = TreeView.load()
+        elif touched.moved_queues:
+            tree.read_again(touched.moved_queues)
         roll_up(touched, tree, self.sources)
         self._tree = tree
 

@@ -11,7 +11,7 @@ too long for a label. The webhook does not check deletions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kube.values.durations import UNITS, parse_duration
@@ -97,17 +97,25 @@ def children(tree: Tree, name: str) -> list[str]:
 
 def subtree(tree: Tree, name: str) -> set[str]:
     """Return the queue and everything below it."""
-    below: dict[str, list[str]] = {}
+    children: dict[str, list[str]] = {}
     for queue in tree.values():
-        below.setdefault(queue.parent, []).append(queue.name)
-    names: set[str] = set()
-    waiting = [name]
-    while waiting:
-        current = waiting.pop()
-        if current not in names:
-            names.add(current)
-            waiting += below.get(current, [])
-    return names
+        children.setdefault(queue.parent, []).append(queue.name)
+    return below([name], children)
+
+
+def below(names: Iterable[str], children: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return queues and everything below them.
+
+    children : parent -> its direct children
+    """
+    subtree: set[str] = set()
+    left = list(names)
+    while left:
+        name = left.pop()
+        if name not in subtree:
+            subtree.add(name)
+            left += children.get(name, ())
+    return subtree
 
 
 def problem_of(tree: Tree, name: str) -> str:

@@ -9,10 +9,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
 
 from kaiweb.mirror import follow
 from kube.process import progress
 from queues.cluster import gateway
+
+#: How long a connection to the database is used. Without this, SQLite is opened anew for each batch.
+CONNECTION_S = 10
 
 
 class Command(BaseCommand):
@@ -28,6 +32,7 @@ class Command(BaseCommand):
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
+        connection.settings_dict["CONN_MAX_AGE"] = CONNECTION_S
         error = follow(gateway(), stop)
         progress.stop()
         if error is not None:

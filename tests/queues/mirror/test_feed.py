@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from queue import SimpleQueue
 from threading import Event
 from typing import Any
 
@@ -9,7 +10,13 @@ import pytest
 
 from kube.resources import PODGROUPS, PODS, QUEUES
 from kube.watch import Reflector
-from queues.mirror.feed import EventMessage, MessageQueue, Mirror
+from queues.mirror.feed import (
+    GATHER_IN_BURST_S,
+    GATHER_S,
+    EventMessage,
+    MessageQueue,
+    Mirror,
+)
 from queues.mirror.kinds import KINDS
 from queues.mirror.views import QueueView
 from queues.mirror.writer import Writer
@@ -97,6 +104,32 @@ def test_a_full_gathering_leaves_the_rest_in_the_line() -> None:
     for _number in range(5):
         line.replace(QUEUES, None)  # type: ignore[arg-type]
     assert [len(line.take(timeout_s=0.1, max_messages=3)) for _ in range(2)] == [3, 2]
+
+
+class NotedWaits(SimpleQueue[Any]):
+    """A queue that never waits but notes how long it should have."""
+
+    def __init__(self) -> None:
+        self.waits: list[float] = []
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        self.waits.append(timeout or 0.0)
+        return super().get(block=False)
+
+
+def test_a_stream_of_single_messages_is_gathered_as_a_burst_until_it_ends() -> None:
+    now = 0.0
+    line = MessageQueue(clock=lambda: now)
+    line._queue = waits = NotedWaits()  # type: ignore[assignment]
+
+    def gathered_s() -> float:
+        line.apply(QUEUES, None)  # type: ignore[arg-type]
+        assert len(line.take(timeout_s=9.0)) == 1
+        return round(waits.waits[-1], 9)
+
+    assert [gathered_s() for _number in range(20)] == [GATHER_S] * 19 + [GATHER_IN_BURST_S]
+    now = 2.0
+    assert gathered_s() == GATHER_S
 
 
 def test_how_far_each_kind_was_read_is_on_record(feed: Feed) -> None:

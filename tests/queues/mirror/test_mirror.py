@@ -18,6 +18,7 @@ from kube.objects.podgroup import PodGroupStatus, ResourcesStatus
 from kube.resources import NODES, PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
 from queues.mirror.feed import MessageQueue, Mirror
 from queues.mirror.kinds import KINDS
+from queues.mirror.rollup import TreeView
 from queues.mirror.views import QueueView
 from queues.mirror.writer import OBJECTS_PER_WRITE, PAUSE_S, Writer
 from queues.models import LiveChange, MirrorState, Node, Pod, PodGroup, Queue
@@ -264,6 +265,30 @@ def test_a_workload_waits_for_its_queue_and_is_looked_at_again_when_the_queue_co
     assert PodGroup.objects.get().reason_code == "NotEvaluated"
     mirror.consume([deleted(QUEUES, a_queue("late", 6, parent="nowhere"))])
     assert PodGroup.objects.get().reason_code == "QueueDoesNotExist"
+
+
+def test_the_cached_tree_equals_the_rows_after_creations_moves_and_deletions(
+    mirror: Mirror,
+) -> None:
+    chance = random.Random(3)
+    names = [f"q{number}" for number in range(6)]
+    parents: dict[str, str] = {}
+    uids: dict[str, str] = {}
+    for version in range(1, 120):
+        name, parent = chance.choice(names), chance.choice(["", *names])
+        uid = uids.setdefault(name, f"{name}-{version}")
+        row = a_queue(name, version, parent=parent, uid=uid)
+        if name in parents and chance.random() < 0.4:
+            del parents[name], uids[name]
+            mirror.consume([deleted(QUEUES, row)])
+        else:
+            parents[name] = parent
+            mirror.consume([added(QUEUES, row)])
+        cached, loaded = mirror.writer._tree, TreeView.load()
+        assert cached is not None
+        assert {shape.name: shape.parent for shape in cached.shapes.values()} == parents
+        assert cached.shapes == loaded.shapes
+        assert [cached.below([q]) for q in names] == [loaded.below([q]) for q in names]
 
 
 def test_the_priority_comes_from_the_class_and_follows_it(mirror: Mirror) -> None:

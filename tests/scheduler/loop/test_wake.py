@@ -88,7 +88,9 @@ def test_burst_becomes_one_wake_up(resource: Resource, wakes: bool) -> None:
     assert count == (1 if wakes else 0)
 
 
-def is_requested(waker: Waker, resource: Resource, body: dict[str, Any], kind: str = "ADDED") -> bool:
+def is_requested(
+    waker: Waker, resource: Resource, body: dict[str, Any], kind: str = "ADDED"
+) -> bool:
     """Pass a change to a waker; return whether it asks for a cycle."""
     waker._due.clear()
     waker.on_change(resource, EventType(kind), convert(body, TYPES[resource]))
