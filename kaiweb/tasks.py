@@ -12,6 +12,7 @@ from kaiweb import history
 from kaiweb.api import idempotency
 from kaiweb.planning import change_sets, simulations
 from kube.errors import KubeError
+from queues.access import tokens
 from queues.cluster import gateway
 
 log = logging.getLogger(__name__)
@@ -19,11 +20,12 @@ log = logging.getLogger(__name__)
 
 @shared_task(name="kaiweb.tasks.trim_history", soft_time_limit=60)
 def trim_history() -> int:
-    """Delete records of old cycles, log-ins that have ended and stored answers to repeated requests."""
+    """Delete records of old cycles, log-ins and exchanged tokens that have ended, and stored answers to repeated requests."""
     now = timezone.now()
     Session.objects.filter(expire_date__lt=now).delete()
     idempotency.trim()
     simulations.trim(now)
+    tokens.trim_exchanged(now)
     history.trim_evictions(now)
     return history.trim_cycles(now)
 

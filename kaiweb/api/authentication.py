@@ -11,10 +11,11 @@ from django.db import DatabaseError
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
 from rest_framework.request import Request
 
 from queues.access import tokens
+from queues.access.networks import may_be_used_from
 from queues.models import ApiToken
 
 log = logging.getLogger(__name__)
@@ -27,7 +28,11 @@ class BearerAuthentication(BaseAuthentication):
     """`Authorization: Bearer kw_…`. It comes first, because DRF answers 401 by the challenge of the first class."""
 
     def authenticate(self, request: Request) -> tuple[AbstractBaseUser, ApiToken] | None:
-        """Return the owner and the token; None if no bearer token was sent."""
+        """Return the owner and the token; None if no bearer token was sent.
+
+        The address of the client is that of the connection. The server puts the one in X-Forwarded-For there if the
+        connection is from a trusted proxy.
+        """
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -35,6 +40,9 @@ class BearerAuthentication(BaseAuthentication):
         token = tokens.find(secret.strip(), now)
         if token is None:
             raise AuthenticationFailed("The bearer token is unknown, expired or revoked.")
+        address = request.META.get("REMOTE_ADDR", "")
+        if not may_be_used_from(token.networks, address):
+            raise PermissionDenied(f"this token may not be used from {address or 'this address'}")
         if token.last_used_at is None or now - token.last_used_at > LAST_USE_STEP:
             _note_use(token, now)
         return token.user, token

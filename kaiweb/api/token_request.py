@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,25 +11,19 @@ from django.utils.dateparse import parse_datetime
 
 from kaiweb.api.errors import Problem
 from kaiweb.items.visibility import Visibility
+from queues.access.networks import read_network
 from queues.access.rights import READ, SCOPES
+from queues.access.tokens import NewToken
 from queues.models import Queue
 from queues.tree.shape import NAME_LENGTH, NAME_PATTERN, Finding, is_clean, shown
 
-FIELDS = ("name", "scopes", "subtree", "expiresAt")
+FIELDS = ("name", "scopes", "subtree", "expiresAt", "networks")
 MAX_NAME_LENGTH = 100
+MAX_NETWORKS = 32
+MAX_ID_TOKEN_LENGTH = 16 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenRequest:
-    """The properties of the token to create."""
-
-    name: str
-    scopes: list[str]
-    subtree: str
-    expires_at: datetime | None
-
-
-def read_token_request(data: object, now: datetime, visibility: Visibility) -> TokenRequest:
+def read_token_request(data: object, now: datetime, visibility: Visibility) -> NewToken:
     """Return the request; its subtree must be a queue that the caller may see.
 
     Raises
@@ -47,14 +40,34 @@ def read_token_request(data: object, now: datetime, visibility: Visibility) -> T
     name, scopes = data.get("name"), data.get("scopes", [READ])
     subtree, end = data.get("subtree"), data.get("expiresAt")
     faults += [*_name_faults(name), *_scope_faults(scopes), *_subtree_faults(subtree, visibility)]
+    networks, network_faults = _networks(data.get("networks", []))
+    faults += network_faults
     latest = _latest(now)
     expires_at, end_faults = (latest, []) if end is None else _end(end, now, latest)
     faults += end_faults
     if faults:
         raise _refusal(faults)
-    return TokenRequest(
-        name=str(name).strip(), scopes=scopes, subtree=subtree or "", expires_at=expires_at
+    return NewToken(
+        name=str(name).strip(),
+        scopes=scopes,
+        subtree=subtree or "",
+        expires_at=expires_at,
+        networks=networks,
     )
+
+
+def read_id_token(data: object) -> str:
+    """Return the ID token in the body of an exchange.
+
+    Raises
+    ------
+    Problem : there is none
+    """
+    token = data.get("token") if isinstance(data, Mapping) and len(data) == 1 else None
+    if not isinstance(token, str) or not 0 < len(token) <= MAX_ID_TOKEN_LENGTH:
+        expected = f"only an ID token of at most {MAX_ID_TOKEN_LENGTH} characters"
+        raise _refusal([_fault("/token", "type", expected, type(token).__name__)])
+    return token
 
 
 def _refusal(faults: list[Finding]) -> Problem:
@@ -105,6 +118,21 @@ def _subtree_faults(value: Any, visibility: Visibility) -> Iterator[Finding]:
     is_known = is_name and visibility.shows(value) and Queue.objects.filter(name=value).exists()
     if not is_known:
         yield _fault("/subtree", "unknown-queue", "the name of a queue", value)
+
+
+def _networks(value: Any) -> tuple[list[str], list[Finding]]:
+    """Return the networks as they are stored, and what is wrong with the others."""
+    if not isinstance(value, list) or len(value) > MAX_NETWORKS:
+        expected = f"a list of at most {MAX_NETWORKS} networks"
+        return [], [_fault("/networks", "type", expected, value, MAX_NETWORKS)]
+    networks, faults = [], []
+    for index, text in enumerate(value):
+        try:
+            networks.append(read_network(text if isinstance(text, str) else ""))
+        except ValueError:
+            expected = "a network such as 10.0.0.0/8, or an address"
+            faults.append(_fault(f"/networks/{index}", "network", expected, text))
+    return networks, faults
 
 
 def _latest(now: datetime) -> datetime | None:

@@ -119,6 +119,7 @@ urlpatterns = [
     path("changes/<int:pk>:revert", changes.ChangeRevert.as_view(), name="change-revert"),
     path("audit", audit.Audit.as_view(), name="audit"),
     path("tokens", access.Tokens.as_view(), name="tokens"),
+    path("tokens:exchange", access.TokenExchange.as_view(), name="token-exchange"),
     path("tokens/<int:pk>", access.TokenDetail.as_view(), name="token"),
     path("users", accounts.Users.as_view(), name="users"),
     path("users/<str:username>", accounts.UserDetail.as_view(), name="user"),

@@ -20,6 +20,7 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from queues.access import tokens
+from queues.access.networks import may_be_used_from
 from queues.access.rights import Rights, rights_of
 from queues.models import ApiToken
 
@@ -54,7 +55,9 @@ def authenticate(scope: Mapping[str, Any]) -> Client | None:
     secrets = query.get("ticket")
     if secrets:
         ticket = tokens.redeem_ticket(secrets[0], timezone.now())
-        return Client(ticket.user, ticket.token, "") if ticket else None
+        if ticket is None or not _may_open(ticket.token, scope):
+            return None
+        return Client(ticket.user, ticket.token, "")
     if not is_own_origin(scope):
         return None
     session: Any = scope.get("session")
@@ -65,6 +68,12 @@ def authenticate(scope: Mapping[str, Any]) -> Client | None:
     if user is None or not _is_logged_in(session.session_key, user):
         return None
     return Client(user, None, session.session_key)
+
+
+def _may_open(token: ApiToken | None, scope: Mapping[str, Any]) -> bool:
+    """Return whether the socket comes from a network of the token behind its ticket, if there is one."""
+    address, _port = scope.get("client") or ("", 0)
+    return token is None or may_be_used_from(token.networks, address)
 
 
 def _is_logged_in(session_key: str, user: User) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kaiweb import __version__
 from kaiweb.places import ROOT, deploy_folder
-from kaiweb.settings import env, oidc
+from kaiweb.settings import ci, env, oidc
 from kaiweb.settings.celery import *  # noqa: F403  (settings modules compose by import)
 from kaiweb.settings.channels import *  # noqa: F403
 from kaiweb.settings.logging import logging_config
@@ -62,6 +62,10 @@ OIDC_AUTHENTICATION_CALLBACK_URL: str = _oidc["OIDC_AUTHENTICATION_CALLBACK_URL"
 # Log-in with tokens of the cluster; off without an audience.
 KAIWEB_KUBERNETES_AUDIENCES = env.words("KAIWEB_KUBERNETES_AUDIENCES", "")
 KAIWEB_KUBERNETES_ROLES = oidc.role_rules("KAIWEB_KUBERNETES_ROLES", env.ENVIRON)
+
+# ID tokens of CI pipelines that are exchanged for API tokens; off without a rule.
+KAIWEB_CI_RULES = ci.ci_rules()
+KAIWEB_CI_CA_FILE = env.text("KAIWEB_CI_CA_FILE")
 
 SECRET_KEY = env.text("KAIWEB_SECRET_KEY")
 DEBUG = False

@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from kaiweb.places import default_home
+from kaiweb.terminal import pipeline
 from kaiweb.terminal.errors import TerminalError
 from kaiweb.terminal.kubeconfig import find_login, log_in
 
@@ -31,7 +32,8 @@ class Access:
 def read_access(env: Mapping[str, str] = os.environ) -> Access:
     """Return the access from KAIWEB_URL and KAIWEB_TOKEN; what is unset comes from the file.
 
-    A token of the file is sent only to the address in the same file. Without any token the kubeconfig logs in.
+    A token of the file is sent only to the address in the same file. Instead of a token there may be the ID token of a
+    pipeline, in KAIWEB_ID_TOKEN or from GitHub Actions. Without anything of that the kubeconfig logs in.
 
     Raises
     ------
@@ -42,6 +44,8 @@ def read_access(env: Mapping[str, str] = os.environ) -> Access:
         raise TerminalError(f"KAIWEB_URL: expected http:// or https://, got '{url}'")
     if url and token:
         return Access(url, token)
+    if url and env.get("KAIWEB_ID_TOKEN"):
+        return Access(url, pipeline.log_in(url, env["KAIWEB_ID_TOKEN"]))
     file = Path(env.get("KAIWEB_HOME") or default_home()) / FILE
     stored = _read_file(file)
     if stored is None and not url:
@@ -53,6 +57,9 @@ def read_access(env: Mapping[str, str] = os.environ) -> Access:
         return Access(stored.url, token or stored.token)
     if token and stored is not None:
         return Access(stored.url, token)
+    id_token = pipeline.github_token(url, env)
+    if id_token:
+        return Access(url, pipeline.log_in(url, id_token))
     login = find_login(url, env)
     if login is not None:
         return Access(url, log_in(login, env))

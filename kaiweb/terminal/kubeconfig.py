@@ -14,22 +14,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
-
-from urllib3 import PoolManager, Timeout
-from urllib3.exceptions import HTTPError
 
 from kaiweb.terminal.errors import TerminalError
+from kaiweb.terminal.exchange import exchange, require_private
 from kube.errors import ForbiddenError, KubeError, NotFoundError
 from kube.process.files import private_folder, write_private
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 TOKEN_S = 600
 #: A stored token that ends sooner is replaced.
 MARGIN = timedelta(seconds=30)
 DEFAULT_ACCOUNT = "kaiweb"
 OTHERWISE = "or set KAIWEB_TOKEN"
+WHAT = "a log-in with the kubeconfig"
+ADVICE = f"its admin sets KAIWEB_KUBERNETES_AUDIENCES and KAIWEB_KUBERNETES_ROLES; {OTHERWISE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +67,20 @@ def log_in(login: Login, env: Mapping[str, str] = os.environ) -> str:
     ------
     TerminalError : the address is not private, or the cluster or kaiweb refuses
     """
-    address = urlsplit(login.url)
-    if address.scheme != "https" and address.hostname not in LOOPBACK:
-        raise TerminalError(
-            f"KAIWEB_URL: expected https:// for a log-in with the kubeconfig, got '{login.url}'"
-        )
+    require_private(login.url, WHAT)
     folder = Path(env.get("XDG_CACHE_HOME") or Path(env.get("HOME", "."), ".cache")) / "kaiweb"
     file = folder / f"login-{login.key}.json"
     stored = _stored(file)
     if stored:
         return stored
-    body = _exchange(login, _cluster_token(login))
+    token = _cluster_token(login)
+    body = exchange(login.url, "/login/kubernetes", token, what=f"the {WHAT[2:]}", advice=ADVICE)
     private_folder(folder)
     for old in folder.glob("login-*.json"):
         if not _stored(old):
             old.unlink(missing_ok=True)
     write_private(file, json.dumps({"token": body["token"], "expiresAt": body["expiresAt"]}))
-    token: str = body["token"]
-    return token
+    return str(body["token"])
 
 
 def _files(kubeconfig: str) -> list[str]:
@@ -143,29 +136,3 @@ def _own_token(token: str) -> str:
             f"unset it and use a ServiceAccount, {OTHERWISE}",
         )
     return token
-
-
-def _exchange(login: Login, token: str) -> dict[str, Any]:
-    try:
-        with PoolManager(timeout=Timeout(connect=5.0, read=30.0)) as pool:
-            answer = pool.request(
-                "POST",
-                f"{login.url}/login/kubernetes",
-                body=json.dumps({"token": token}),
-                headers={"Content-Type": "application/json"},
-                retries=False,
-                redirect=False,
-            )
-    except HTTPError as error:
-        raise TerminalError(f"no answer from {login.url}: {error}", "correct KAIWEB_URL") from error
-    try:
-        content = json.loads(answer.data)
-    except ValueError:
-        content = {}
-    if answer.status == 201 and isinstance(content, dict) and "token" in content:
-        return content
-    detail = content.get("detail") if isinstance(content, dict) else None
-    raise TerminalError(
-        f"{login.url} refuses the log-in with the kubeconfig: {detail or 'it is not set up there'} ({answer.status})",
-        f"its admin sets KAIWEB_KUBERNETES_AUDIENCES and KAIWEB_KUBERNETES_ROLES; {OTHERWISE}",
-    )

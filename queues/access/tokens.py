@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
@@ -17,6 +19,20 @@ PREFIX = "kw_"
 # Characters of a secret that stay readable, so that people recognize the token in a list.
 VISIBLE_LENGTH = 10
 TICKET_LIFETIME = timedelta(seconds=30)
+#: Exchanged tokens, of which each pipeline makes one, are deleted so long after their end.
+EXCHANGED_KEPT = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewToken:
+    """The properties of a token to create; `ApiToken` describes them."""
+
+    name: str
+    scopes: Sequence[str]
+    subtree: str = ""
+    expires_at: datetime | None
+    networks: Sequence[str] = ()
+    origin: str = ""
 
 
 def _digest(secret: str) -> str:
@@ -32,6 +48,8 @@ def create(
     subtree: str,
     expires_at: datetime | None,
     now: datetime,
+    networks: Sequence[str] = (),
+    origin: str = "",
 ) -> tuple[ApiToken, str]:
     """Create a token and return it with its secret, which is not stored.
 
@@ -52,6 +70,8 @@ def create(
         subtree=subtree,
         created_at=now,
         expires_at=expires_at,
+        networks=[*networks],
+        origin=origin,
     )
     return token, secret
 
@@ -73,6 +93,12 @@ def is_alive(token: ApiToken, now: datetime) -> bool:
         .filter(Q(expires_at=None) | Q(expires_at__gt=now))
         .exists()
     )
+
+
+def trim_exchanged(now: datetime) -> int:
+    """Delete exchanged tokens that ended some time ago; return how many rows went."""
+    old = ApiToken.objects.exclude(origin="").filter(expires_at__lt=now - EXCHANGED_KEPT)
+    return old.delete()[0]
 
 
 def issue_ticket(*, user: User, token: ApiToken | None, now: datetime) -> str:

@@ -82,7 +82,11 @@ class ExternalIdentity(models.Model):
 
 
 class ApiToken(models.Model):
-    """A bearer token, of which only the SHA-256 and the first characters are stored."""
+    """A bearer token, of which only the SHA-256 and the first characters are stored.
+
+    `networks` are those from which it may be used, all if there are none. `origin` is issuer and subject of the ID token
+    that it was exchanged for, if it was.
+    """
 
     name = models.CharField(max_length=100)
     user = models.ForeignKey(
@@ -96,6 +100,8 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    networks = models.JSONField(default=list)
+    origin = models.CharField(max_length=512, blank=True, default="")
 
     class Meta:
         ordering: ClassVar = ["-id"]

@@ -67,6 +67,12 @@ class Token(s.Serializer[object]):
     createdAt = s.DateTimeField()
     expiresAt = s.DateTimeField(allow_null=True)
     lastUsedAt = s.DateTimeField(allow_null=True)
+    networks = s.ListField(
+        child=s.CharField(), help_text="From where it may be used; everywhere if empty."
+    )
+    origin = s.CharField(
+        allow_null=True, help_text="Issuer and subject of the ID token it was exchanged for."
+    )
 
 
 class TokenList(s.Serializer[object]):
@@ -78,6 +84,13 @@ class TokenCreate(s.Serializer[object]):
     scopes = s.ListField(child=s.ChoiceField(choices=[*SCOPES]), required=False)
     subtree = s.CharField(required=False, allow_null=True)
     expiresAt = s.DateTimeField(required=False, allow_null=True)
+    networks = s.ListField(
+        child=s.CharField(), required=False, help_text="Such as 10.0.0.0/8; everywhere if empty."
+    )
+
+
+class TokenExchange(s.Serializer[object]):
+    token = s.CharField(help_text="The ID token of the pipeline, a JSON Web Token.")
 
 
 class TokenCreated(Token):

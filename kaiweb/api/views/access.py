@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from frontend.dashboard import login_guard
+from kaiweb import request_id
 from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.idempotency import refuse_key
 from kaiweb.api.schema import access as schema
-from kaiweb.api.token_request import read_token_request
+from kaiweb.api.token_request import read_id_token, read_token_request
 from kaiweb.api.writes import require_admin, write_request
 from kaiweb.items.amounts import timestamp
+from kaiweb.pipelines.exchange import BadIdTokenError, NoRuleError, exchange
+from kaiweb.pipelines.issuers import IssuerError
 from queues.access import tokens
 from queues.access.rights import READ
-from queues.editing.audit_entries import record
-from queues.editing.edits import Difference
-from queues.models import ApiToken, AuditAction, AuditKind
+from queues.editing.token_writes import create_token, revoke_token
+from queues.models import ApiToken
+
+log = logging.getLogger(__name__)
 
 
 def owner(request: Request) -> User:
@@ -46,9 +54,13 @@ class Tokens(View):
         responses=schema.TokenList,
     )
     def get(self, request: Request) -> Response:
-        """List the caller's tokens that were not revoked; their secrets are not kept."""
+        """List the caller's tokens that were not revoked; their secrets are not kept.
+
+        Tokens of pipelines are left out once they have ended.
+        """
         user = owner(request)
         rows = ApiToken.objects.filter(revoked_at=None).select_related("user")
+        rows = rows.exclude(~Q(origin=""), expires_at__lte=timezone.now())
         if flag(request, "all"):
             require_admin(request, "listing the tokens of others")
         else:
@@ -63,18 +75,49 @@ class Tokens(View):
     def post(self, request: Request) -> Response:
         """Make a token; the answer is the only place where its secret is shown."""
         refuse_key(request)
-        user, now = owner(request), timezone.now()
-        token_request = read_token_request(request.data, now, caller_visibility(request))
-        with transaction.atomic():
-            row, secret = tokens.create(
-                user=user,
-                name=token_request.name,
-                scopes=token_request.scopes,
-                subtree=token_request.subtree,
-                expires_at=token_request.expires_at,
-                now=now,
+        user, write = owner(request), write_request(request)
+        token = read_token_request(request.data, write.now, caller_visibility(request))
+        row, secret = create_token(user, token, write)
+        return Response({**_item(row), "token": secret}, status=201)
+
+
+class TokenExchange(View):
+    """Tokens for CI pipelines."""
+
+    shows = Shows.ITSELF
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    @extend_schema(
+        operation_id="exchangeToken",
+        request=schema.TokenExchange,
+        responses={201: schema.TokenCreated},
+    )
+    def post(self, request: Request) -> Response:
+        """Exchange the ID token of a CI pipeline (OpenID Connect) for a token that ends soon.
+
+        The rules of the setting KAIWEB_CI_RULES decide which pipeline gets which scopes and which subtree.
+        """
+        refuse_key(request)
+        if not settings.KAIWEB_CI_RULES:
+            raise Problem("not-found", "the exchange of ID tokens is not set up (KAIWEB_CI_RULES)")
+        attempt = login_guard.attempt_of(request._request)
+        wait_s = login_guard.locked_for_s(attempt)
+        if wait_s:
+            headers = login_guard.FAILURES.refusal_headers(wait_s)
+            raise Problem("rate-limited", "too many failures from your address", headers=headers)
+        try:
+            row, secret = exchange(
+                read_id_token(request.data), timezone.now(), request_id.current.get()
             )
-            _record(request, AuditAction.CREATE, row)
+        except (BadIdTokenError, NoRuleError) as error:
+            login_guard.note_failure(attempt)
+            slug = "forbidden" if isinstance(error, NoRuleError) else "unauthenticated"
+            raise Problem(slug, str(error)) from error
+        except IssuerError as error:
+            log.warning("cannot check the ID token of a pipeline: %s", error)
+            text = "the issuer of the ID token does not answer as expected; the log has the details"
+            raise Problem("unavailable", text, headers={"Retry-After": "5"}) from error
         return Response({**_item(row), "token": secret}, status=201)
 
 
@@ -93,10 +136,7 @@ class TokenDetail(View):
         row = row_with_number(rows.select_related("user"), pk)
         if row is None:
             raise Problem("not-found", f"you have no token {pk}")
-        with transaction.atomic():
-            row.revoked_at = timezone.now()
-            row.save(update_fields=["revoked_at"])
-            _record(request, AuditAction.DELETE, row)
+        revoke_token(row, write_request(request))
         return Response(status=204)
 
 
@@ -120,19 +160,6 @@ class Tickets(View):
         return Response({"ticket": secret, "expiresIn": lifetime_s}, status=201)
 
 
-def _record(request: Request, action: AuditAction, row: ApiToken) -> None:
-    value = {"name": row.name, "scopes": row.scopes}
-    before, after = (None, value) if action == AuditAction.CREATE else (value, None)
-    record(
-        AuditKind.TOKEN,
-        action,
-        f"{row.user.get_username()}/{row.prefix}",
-        write_request(request),
-        queue=row.subtree,
-        diff=[Difference("", before, after)],
-    )
-
-
 def _item(row: ApiToken) -> dict[str, Any]:
     return {
         "id": row.pk,
@@ -144,4 +171,6 @@ def _item(row: ApiToken) -> dict[str, Any]:
         "createdAt": timestamp(row.created_at),
         "expiresAt": timestamp(row.expires_at),
         "lastUsedAt": timestamp(row.last_used_at),
+        "networks": row.networks,
+        "origin": row.origin or None,
     }

@@ -67,7 +67,7 @@ def page(
     settings.KAIWEB_KUBERNETES_ROLES = ((GROUP, "editor", "physics"),)
     gateway = connect(cluster.kubeconfig)
     monkeypatch.setattr("frontend.dashboard.kubernetes.review.gateway", lambda: gateway)
-    monkeypatch.setattr("kaiweb.terminal.kubeconfig.PoolManager", lambda **_options: Pool())
+    monkeypatch.setattr("kaiweb.terminal.exchange.PoolManager", lambda **_options: Pool())
     yield PAGE
     gateway.close()
 

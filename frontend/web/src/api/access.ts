@@ -8,6 +8,7 @@ export type NewToken = {
   readonly scopes: readonly Scope[];
   readonly subtree: string | null;
   readonly expiresAt: string | null;
+  readonly networks: readonly string[];
 };
 export type NewUser = {
   readonly username: string;

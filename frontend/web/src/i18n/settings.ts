@@ -22,6 +22,7 @@ export const TOKENS = {
     "Begins with",
     "Permissions",
     "Subtree",
+    "From networks",
     "Expires",
     "Last used",
     "Revoke",
@@ -39,6 +40,9 @@ export const TOKENS = {
     admin: "administer",
   } satisfies Record<Scope, string>,
   subtree: "Only below queue",
+  networks: "Only from networks",
+  networksHint: "For example 10.0.0.0/8, separated by commas; empty: from anywhere.",
+  anywhere: "anywhere",
   expires: "Expires",
   days: [
     { value: "7", label: "in 7 days" },

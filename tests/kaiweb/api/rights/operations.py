@@ -56,6 +56,7 @@ def _may(**places: frozenset[str]) -> Mapping[str, frozenset[str]]:
 
 
 LOGGED_IN = _may(**{caller.replace(" ", "_"): EVERYWHERE for caller in CALLERS[1:]})
+EVERYBODY = dict.fromkeys(CALLERS, EVERYWHERE)
 READ = _may(viewer=EVERYWHERE, editor=EVERYWHERE, admin=EVERYWHERE, read_token=EVERYWHERE, admin_token=EVERYWHERE)  # fmt: skip
 EDIT = _may(editor=BELOW, admin=EVERYWHERE, queues_token=BELOW, admin_token=EVERYWHERE)
 PLACE = _may(editor=IN_SUBTREE, admin=EVERYWHERE, queues_token=IN_SUBTREE, admin_token=EVERYWHERE)
@@ -354,6 +355,8 @@ OPERATIONS: Mapping[str, Row] = {
     "revertChange": Row(DRAFT, _others_change(ChangeSetState.APPLIED)),
     "listTokens": Row(LOGIN),
     "createToken": Row(LOGIN, _body(name="t")),
+    # Needs no log-in, and is not set up here.
+    "exchangeToken": Row(EVERYBODY, _body(token="a.b.c"), ok=(404,)),
     "revokeToken": Row(LOGIN, _own_token),
     "createLiveTicket": Row(READ),
     "listUsers": Row(ADMIN),

@@ -20,6 +20,7 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
   const [scopes, setScopes] = useState<readonly Scope[]>(["read"]);
   const [subtree, setSubtree] = useState<string | null>(null);
   const [days, setDays] = useState("30");
+  const [networks, setNetworks] = useState("");
   const offered = SCOPES.filter((scope) => scope !== "admin" || me?.isAdmin === true);
   return (
     <WriteForm
@@ -31,6 +32,7 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
           name: name.trim(),
           scopes,
           subtree,
+          networks: networks.split(/[\s,]+/).filter((network) => network !== ""),
           expiresAt: new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
         })
       }
@@ -64,6 +66,13 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
         ))}
       </fieldset>
       <SubtreeSelect label={TOKENS.subtree} value={subtree} onChange={setSubtree} />
+      <TextInput
+        label={TOKENS.networks}
+        description={TOKENS.networksHint}
+        value={networks}
+        onChange={(event) => setNetworks(event.currentTarget.value)}
+        mb="sm"
+      />
       <Select
         label={TOKENS.expires}
         data={[...TOKENS.days]}

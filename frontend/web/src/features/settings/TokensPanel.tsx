@@ -66,6 +66,7 @@ export function TokensPanel({ isAdmin }: { isAdmin: boolean }) {
               </td>
               <td>{token.scopes.map((scope) => TOKENS.scopeTexts[scope]).join(", ")}</td>
               <td>{token.subtree ?? SETTINGS.whole}</td>
+              <td>{token.networks.length === 0 ? TOKENS.anywhere : token.networks.join(", ")}</td>
               <td>{token.expiresAt === null ? SETTINGS.never : dateTime(token.expiresAt)}</td>
               <td>{token.lastUsedAt === null ? SETTINGS.never : dateTime(token.lastUsedAt)}</td>
               <td>
