@@ -12,6 +12,7 @@ import pytest
 from binder.numa_exporter.__main__ import parser_of as exporter_options
 from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
+from kaiweb.settings.ci import ci_rules
 from kaiweb.settings.oidc import role_rules, settings_of
 from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
@@ -267,6 +268,16 @@ def test_who_logs_in_with_a_kubeconfig_reaches_the_web_process(helm: Path) -> No
     assert environment["KAIWEB_KUBERNETES_AUDIENCES"] == "https://kai.example.com"
     rules = role_rules("KAIWEB_KUBERNETES_ROLES", environment)
     assert rules == (("system:serviceaccounts:lab", "editor", "lab"),)
+
+
+def test_the_rules_of_pipelines_reach_the_web_process(helm: Path) -> None:
+    objects = rendered(
+        helm, "ciRules[0].issuer=https://ci.example.com", "ciRules[0].audience=https://kai.example.com",
+        "ciRules[0].claims.ref=main", "ciRules[0].user=ci", "ciRules[0].scopes={read}",
+    )  # fmt: skip
+    environment = variables(main_container(of_kind(objects, "Deployment")["kaiweb-web"]))
+    (rule,) = ci_rules(environment)
+    assert (rule.claims, rule.scopes) == ((("ref", ("main",)),), ("read",))
 
 
 def test_all_objects_are_in_the_namespace_of_the_release(helm: Path) -> None:
