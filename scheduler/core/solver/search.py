@@ -29,6 +29,7 @@ from scheduler.core.solver.bounds import (
 from scheduler.core.solver.budget import GroupBudget, SearchResult
 from scheduler.core.solver.demand import ProbeDemand
 from scheduler.core.solver.generators import GENERATORS, Potential, Probe
+from scheduler.core.solver.moves import MovingRoom
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.trial import Success, Trial, TrialRunner
 from scheduler.core.solver.usefulness import BatchTest, UsefulVictims, domain_tests
@@ -102,6 +103,8 @@ class Search:
         self._was_hopeless: bool | None = None
         self._has_topology = has_topology_constraint(task.view.root)
         self._room: Floats = GpuRoom.of(session).gpus
+        #: Number of tasks of the demand -> its room; used if victims must be moved.
+        self._moving_room: dict[int, MovingRoom] = {}
 
     def run(self) -> SearchOutcome:
         """Search with every generator in turn."""
@@ -224,7 +227,9 @@ class Search:
     def _try(self, probe: Probe, places: Places, potential: Potential) -> Success | None:
         if not potential and not probe.settled:
             return None
-        if not may_fit(places, probe.demand, potential):
+        if not may_fit(places, probe.demand, potential) or not self._may_move(
+            probe.demand, probe.settled + potential
+        ):
             self._refusals += 1
             return None
         key = (probe.demand.key, probe.settled_set, frozenset(potential))
@@ -295,6 +300,16 @@ class Search:
         nodes.discard(NOWHERE)
         return NodeSet.of(list(nodes))
 
+    def _may_move(self, demand: ProbeDemand, victims: Sequence[int]) -> bool:
+        """Return whether these victims could all have another place beside the demand, if they need one."""
+        if self._task.may_lose:
+            return True
+        room = self._moving_room.get(demand.key)
+        if room is None:
+            room = MovingRoom(self._session, self._runner.rules_of, demand)
+            self._moving_room[demand.key] = room
+        return room.may_hold(victims)
+
     def _is_worth_a_check(self) -> bool:
         """Return whether enough was tried in vain to check whether all victims together would do."""
         return self._failures > PATIENCE or self._refusals > REFUSALS
@@ -303,16 +318,42 @@ class Search:
         """Return whether even evicting every victim cannot make room for the whole chunk; computed once."""
         if self._was_hopeless is None:
             batches = self._sequence_for(()).all()
-            demand = self._demand(len(self._chunk))
-            self._was_hopeless = is_hopeless(
-                self._session,
-                self._places(demand, ()),
-                demand,
-                self._room,
-                batches,
-                self._task.takeable(batches),
-            ) or (
-                not self._task.may_lose
-                and is_shut_in(self._session, self._runner.rules_of, demand, self._room, batches)
+            victims = tuple(task for batch in batches for task in batch.tasks)
+            self._was_hopeless = (
+                self._is_out_of_bounds(batches)
+                or not self._may_move(self._demand(len(self._chunk)), victims)
+                or not self._may_place_first(victims)
             )
         return self._was_hopeless
+
+    def _is_out_of_bounds(self, batches: Sequence[Batch]) -> bool:
+        """Return whether the figures of all victims together say that the chunk cannot get room."""
+        demand, rules_of = self._demand(len(self._chunk)), self._runner.rules_of
+        return is_hopeless(
+            self._session,
+            self._places(demand, ()),
+            demand,
+            self._room,
+            batches,
+            self._task.takeable(batches),
+        ) or (
+            not self._task.may_lose
+            and is_shut_in(self._session, rules_of, demand, self._room, batches)
+        )
+
+    def _may_place_first(self, victims: tuple[int, ...]) -> bool:
+        """Return whether the first task could be placed once all victims have left, if figures do not say so.
+
+        Which pods stand beside it and what is left of single devices is in no figure.
+        """
+        demand = self._demand(1)
+        task = demand.tasks[0]
+        task_class = self._session.state.tasks.task_class[task]
+        rules = self._runner.rules_of(task)
+        if not (task_class.is_shared or rules.node_filters or rules.cluster_filters):
+            return True
+        if task_class.constraints.pod_affinity or task_class.is_dra:
+            return True  # a victim may be the pod that it must stand beside, or share its claim
+        return self._runner.fits_once_all_left(
+            Trial(demand, victims, self._session.all_nodes, self._task.reason_of)
+        )

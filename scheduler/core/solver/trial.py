@@ -114,6 +114,19 @@ class TrialRunner:
         self.report.trials.append((self.generator, result, clock() - started))
         return success
 
+    def fits_once_all_left(self, trial: Trial) -> bool:
+        """Return whether the demand finds room once the victims have left and before any of them looks for a place.
+
+        If not, no part of these victims is enough either: more victims only leave more room.
+        """
+        statement = Statement(self._session, self._action)
+        self._evict(statement, trial)
+        view = trial.demand.view
+        chunk = view.next_chunk(include_evicted=True)
+        fits = self._placer.place(statement, view, chunk, trial.nodes, nominate_only=True)
+        statement.discard()
+        return fits
+
     def _run(self, trial: Trial, accepts: OutcomeCheck) -> tuple[str, Success | None]:
         session = self._session
         statement = Statement(session, self._action)

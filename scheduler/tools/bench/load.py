@@ -166,6 +166,7 @@ def _task(
         namespace=job["namespace"],
         status=STATUS_OF[task["state"]],
         node=task["node"],
+        gpu_groups=tuple(task.get("gpu_groups", ())),
         request=request,
         constraints=_constraints(task, constraints),
         labels=dict(labels) if labels else {},

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from scheduler.core.options import DEFAULT_ACTIONS
 from scheduler.tools.bench.cluster import GPUS_PER_NODE, Cluster, Document
+from scheduler.tools.bench.many_sizes import fill_sizes, unsolvable_sizes
 
 RACK = "example.com/rack"
 WHOLE_CYCLE = [str(action) for action in DEFAULT_ACTIONS]
@@ -309,6 +310,7 @@ WORKLOADS: dict[str, Callable[..., Document]] = {
         reclaim_missing_pvc,
         fill,
         fill_fractions,
+        fill_sizes,
         full_cluster_pending,
         gang_fill,
         gang_topology,
@@ -316,5 +318,6 @@ WORKLOADS: dict[str, Callable[..., Document]] = {
         consolidate_nodes,
         consolidate_gangs,
         steady,
+        unsolvable_sizes,
     )
 }
