@@ -1,21 +1,16 @@
-"""`make bench`: the core on the standard workloads, grouping, binds, and a burst from submission to bound."""
+"""`make bench`: the core and its packing against their goals, grouping, binds, and a burst from submission to bound."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
-from tests.bench import binds, burst, core, grouping, latency
-
-#: Pods of many sizes, two in five asking for part of a GPU.
-MIXED = ("generated", "--nodes", "1213", "--strategy", "binpack,fragmentation")
+from tests.bench import binds, burst, core, grouping, latency, packing
 
 
 def main() -> None:
     """Run all measurements one after the other; end with an error if the core got slower."""
     slower = core.main([])
-    subprocess.run([sys.executable, "-m", "kaiweb", "bench", "opening"], check=True)
-    subprocess.run([sys.executable, "-m", "kaiweb", "replay", *MIXED], check=True)
+    packing.main([])
     print(grouping.measure())
     binds.print_measurement()
     latency.print_all()

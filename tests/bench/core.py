@@ -1,5 +1,7 @@
 """The scheduling core against its goals, and against the ratios of the last release: `python -m tests.bench.core [--record]`.
 
+First the actions of workloads, then whole sessions (`sessions.py`).
+
 A machine is faster today than tomorrow, so seconds cannot be compared with those of another run. What is kept in
 `ratios.json` is how long a workload takes compared with a yardstick (plain Python and NumPy, like the core's own
 work) that is measured in the same run, before and after it, both in seconds of CPU. A ratio that got worse by more
@@ -15,11 +17,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from scheduler.tools.bench.many_sizes import REASONS
 from scheduler.tools.bench.measure import measure
 from scheduler.tools.bench.workloads import WORKLOADS
+from tests.bench import sessions
+from tests.bench.goals import HEAD, Figure
 
 RATIOS = Path(__file__).with_name("ratios.json")
 #: A ratio may be this many times the recorded one.
@@ -40,7 +46,7 @@ class Goal:
     """
 
     workload: str
-    sizes: dict[str, int]
+    sizes: dict[str, Any]
     goal_s: float | None = None
     kai_s: float | None = None
 
@@ -62,28 +68,24 @@ GOALS = (
     Goal(workload="consolidate_nodes", sizes={"nodes": 100}, goal_s=0.1, kai_s=10.9),
     Goal(workload="consolidate_nodes", sizes={"nodes": 500}, goal_s=1.0),
     Goal(workload="steady", sizes={"nodes": 500}),
+    *(
+        Goal(workload="unsolvable_sizes", sizes={"nodes": 500, "askers": 5, "why": why}, goal_s=1.0)
+        for why in REASONS
+    ),
 )
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print a table of all workloads; return 1 if a ratio got worse by too much."""
+    """Print a table of all figures; return 1 if the ratio of a workload got worse by too much."""
     recorded: dict[str, float] = json.loads(RATIOS.read_text()) if RATIOS.is_file() else {}
     ratios: dict[str, float] = {}
     print(f"load of the machine: {os.getloadavg()[0]:.1f}; best of {RUNS}, seconds of CPU")
-    print(
-        f"{'workload':<36}{'open':>8}{'actions':>9}{'goal':>7}{'KAI':>7}{'ratio':>8}{'before':>8}"
-    )
+    print(f"{HEAD}     actions of a workload")
     for goal in GOALS:
-        document = WORKLOADS[goal.workload](**goal.sizes)
-        before_s = yardstick_s()
-        timing = measure(document, RUNS, clock=time.process_time)
-        ratio = (timing.open_s + timing.best_total_s) / min(before_s, yardstick_s())
-        ratios[goal.name] = round(ratio, 2)
-        print(
-            f"{goal.name:<36}{timing.open_s:8.3f}{timing.best_total_s:9.3f}{_or_dash(goal.goal_s):>7}"
-            f"{_or_dash(goal.kai_s):>7}{ratio:8.2f}{_or_dash(recorded.get(goal.name)):>8}",
-            flush=True,
-        )
+        ratios[goal.name] = _measure(goal, recorded.get(goal.name))
+    print(f"{HEAD}     sessions")
+    for figure in sessions.figures(RUNS):
+        print(figure if isinstance(figure, str) else figure.line(), flush=True)
     if "--record" in arguments:
         RATIOS.write_text(json.dumps(ratios, indent=2) + "\n")
         return 0
@@ -93,6 +95,26 @@ def main(arguments: Sequence[str]) -> int:
             f"{name}: ratio {ratios[name]:.2f}, recorded {recorded[name]:.2f}: slower by more than 20 %"
         )
     return 1 if worse else 0
+
+
+def _measure(goal: Goal, recorded: float | None) -> float:
+    """Run a workload and print its line; return its ratio to the yardstick."""
+    document = WORKLOADS[goal.workload](**goal.sizes)
+    before_s = yardstick_s()
+    timing = measure(document, RUNS, clock=time.process_time)
+    ratio = (timing.open_s + timing.best_total_s) / min(before_s, yardstick_s())
+    notes = [f"ratio {ratio:.2f}", f"before {recorded or 'not recorded'}"]
+    if goal.kai_s is not None:
+        notes.append(f"KAI {goal.kai_s:g} s")
+    figure = Figure(
+        name=goal.name,
+        measured=timing.best_total_s,
+        unit="s",
+        goal=goal.goal_s,
+        note=", ".join(notes),
+    )
+    print(figure.line(), flush=True)
+    return round(ratio, 2)
 
 
 def worse_than(recorded: dict[str, float], ratios: dict[str, float]) -> list[str]:
@@ -125,10 +147,6 @@ def _yardstick() -> float:
             int(np.argmax(free >= 100.0))
     sorted(amounts.items(), key=lambda item: item[1])
     return time.process_time() - started
-
-
-def _or_dash(number: float | None) -> str:
-    return "-" if number is None else f"{number:g}"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -53,21 +53,29 @@ def strategy_config(strategy: str) -> SchedulerConfig:
 
 
 def place_trace(
-    trace: Trace, strategy: str, *, seed: int = 0, marks: Sequence[float] = MARKS
+    trace: Trace,
+    strategy: str,
+    *,
+    seed: int = 0,
+    marks: Sequence[float] = MARKS,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> SessionResult:
-    """Run one session on a trace; Python's garbage collector is off meanwhile, as in a scheduling worker."""
+    """Run one session on a trace, timed by a clock of seconds.
+
+    Python's garbage collector is off meanwhile, as in a scheduling worker.
+    """
     cluster, config = snapshot_of(trace), strategy_config(strategy)
     opened_at = 0.0
 
     def note_opening(_: Session) -> None:
         nonlocal opened_at
-        opened_at = time.perf_counter()
+        opened_at = clock()
 
     gc.collect()
     gc.disable()
     try:
-        started = time.perf_counter()
-        session = run_cycle(cluster, config, clock=time.perf_counter, after_open=note_opening)
+        started = clock()
+        session = run_cycle(cluster, config, clock=clock, after_open=note_opening)
     finally:
         gc.enable()
     by_name = {
