@@ -27,6 +27,7 @@ def trim_history() -> int:
     simulations.trim(now)
     tokens.trim_exchanged(now)
     history.trim_evictions(now)
+    history.trim_placements(now)
     return history.trim_cycles(now)
 
 

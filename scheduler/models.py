@@ -97,6 +97,29 @@ class EvictionRecord(models.Model):
         return f"{self.rule} of {self.workload} at {self.at}"
 
 
+class PlacementRecord(models.Model):
+    """Why a pod was placed on its node; kept as long as its workload. `reason` is what REST shows."""
+
+    pod = models.CharField(
+        max_length=2 * MAX_NAME + 1, primary_key=True, help_text="namespace/name"
+    )
+    workload = models.CharField(max_length=2 * MAX_NAME + 1, help_text="namespace/name")
+    shard = models.CharField(max_length=MAX_NAME)
+    node = models.CharField(max_length=MAX_NAME)
+    at = models.DateTimeField()
+    reason = models.JSONField(default=dict)
+
+    class Meta:
+        ordering: ClassVar = ["-at", "pod"]
+        indexes: ClassVar = [
+            models.Index(fields=["at"], name="placement_at"),
+            models.Index(fields=["workload", "at"], name="placement_workload"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.pod} on {self.node}"
+
+
 class QueueShare(models.Model):
     """The share of one queue in the last cycle of one shard (GPUs, millicores, bytes)."""
 

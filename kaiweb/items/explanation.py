@@ -20,8 +20,10 @@ from kube.objects.node import Taint
 from kube.values.quantity import parse_quantity
 from queues.models import Node, Pod, PodGroup, WorkloadState
 from queues.workloads import reasons
+from scheduler.models import PlacementRecord
 
 NAMED_AHEAD = 5
+LISTED_PLACEMENTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,28 @@ def explain(row: PodGroup) -> dict[str, Any]:
         "order": _order(row),
         "stages": list(_stages(row)),
     }
+
+
+def placement_items(row: PodGroup) -> list[dict[str, Any]]:
+    """Return why the pods of a workload are on their nodes, as far as it was recorded."""
+    pods = {pod.key: pod for pod in Pod.objects.filter(group=row.key).exclude(node="")}
+    records = [
+        record
+        for record in PlacementRecord.objects.filter(workload=row.key)
+        # An earlier pod may have had the same name.
+        if (pod := pods.get(record.pod)) is not None
+        and pod.node == record.node
+        and record.at >= pod.created_at
+    ]
+    return [
+        {
+            "pod": record.pod.partition("/")[2],
+            "node": record.node,
+            "at": timestamp(record.at),
+            **record.reason,
+        }
+        for record in records[:LISTED_PLACEMENTS]
+    ]
 
 
 def _order(row: PodGroup) -> dict[str, Any] | None:

@@ -22,14 +22,18 @@ MARKS = {"ok": ("✓", "green"), "blocked": ("✗", "red"), "waiting": ("…", "
 @output_option
 @click.pass_obj
 def why(connect: Any, name: str, output_format: str) -> None:
-    """Explain why a workload waits.
+    """Explain why a workload waits, and why its placed pods are on their nodes.
 
     NAME is that of the Job or other owner, of the PodGroup, or of one of the pods.
     """
     namespace, slash, name = name.partition("/")
     if not slash or not namespace or not name:
         raise click.UsageError("expected NAMESPACE/NAME, such as team-a/train-7")
-    workload = find_workload(connect(), namespace, name)
+    rest = connect()
+    workload = find_workload(rest, namespace, name)
+    if any(pod["node"] for pod in workload.get("podList", ())):
+        path = f"workloads/{segment(namespace)}/{segment(workload['name'])}/explain"
+        workload["placements"] = rest.get(path)["placements"]
     show(workload, output_format, lambda: render(workload))
 
 
@@ -90,6 +94,7 @@ def render(workload: Json) -> RenderableType:
     parts += [Text(f"also: {other['reason']} {other['text']}") for other in explain["others"]]
     parts += _order(explain["order"])
     parts.append(_stages(explain["stages"]))
+    parts += _placements(workload.get("placements", []))
     return Group(*parts)
 
 
@@ -115,6 +120,25 @@ def _order(order: dict[str, Any] | None) -> list[RenderableType]:
     for row in order["ahead"]:
         grid.add_row(workload_name(row), row["queue"], number(row["gpu"]), str(row["position"]))
     return [head, grid]
+
+
+def _placements(rows: list[dict[str, Any]]) -> list[RenderableType]:
+    """Return why pods are on their nodes; a part of both scores reads `name chosen/next`."""
+    if not rows:
+        return []
+    grid = table("\nplaced", "\nnode", "\ndecided by", "\nnext best", "\nscores", "\nnodes")
+    for row in rows:
+        scores = ", ".join(
+            f"{term['name']} {number(term['chosen'])}"
+            + ("" if term["next"] is None else f"/{number(term['next'])}")
+            for term in row["terms"]
+        )
+        refused = "".join(f", {entry['nodes']} {entry['reason']}" for entry in row["refused"])
+        nodes = f"{row['possible']} of {row['considered']} possible{refused}"
+        grid.add_row(
+            row["pod"], row["node"], row["decidedBy"], row["nextNode"] or "none", scores, nodes
+        )
+    return [grid]
 
 
 def _stages(stages: list[dict[str, Any]]) -> Text:

@@ -26,6 +26,7 @@ from scheduler.apply.statuses import StatusWriter
 from scheduler.core.cluster.inputs import PlainRequest
 from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import ActionName
+from scheduler.core.placement.chosen import PlacementLog
 from scheduler.core.session.session import Session
 from scheduler.explain.job_order import job_order
 from scheduler.explain.standings import standings
@@ -36,6 +37,7 @@ from scheduler.loop.kept_cluster import KeptCluster
 from scheduler.loop.marks import MarksMemory, changed_marks
 from scheduler.loop.measure import StopWatch, measure
 from scheduler.loop.pacing import SEARCHING, Pacer, note_delays
+from scheduler.loop.placements import Placement, placements_of
 from scheduler.loop.requeue import pods_to_requeue
 from scheduler.loop.usage_feed import UsageFeed
 from scheduler.metrics import METRICS
@@ -63,6 +65,7 @@ class CycleSummary:
     verdicts: list[GroupVerdict]
     #: Queue -> its standing.
     standings: Mapping[str, Standing]
+    placements: list[Placement]
     pending_before: int
     unschedulable: int
     snapshot_ms: float
@@ -171,6 +174,7 @@ class CycleRunner:
             commit=commit,
             verdicts=group_verdicts,
             standings=standings(session, group_verdicts),
+            placements=placements_of(session, commit.bound, started_at),
             pending_before=pending_before,
             unschedulable=unschedulable,
             snapshot_ms=snapshot_ms,
@@ -232,6 +236,8 @@ class CycleRunner:
 
         def after_open(session: Session) -> None:
             nonlocal pending_before
+            if self.settings.params.recorded_placements > 0:
+                session.attach(PlacementLog(self.settings.params.recorded_placements))
             METRICS.open_session.set(stopwatch.lap())
             pending_before = sum(session.state.pod_groups.pending)
             if config.has_plugin(JOB_ORDER_PLUGIN):

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from django.db import DatabaseError, close_old_connections, models, transaction
@@ -19,6 +20,7 @@ from queues import live
 from queues.workloads.reasons import Standing
 from scheduler.load.bind_memory import BindMemory
 from scheduler.loop.cycle import CycleSummary
+from scheduler.loop.placements import Placement, write_placements
 from scheduler.loop.workload_decisions import EVICT, WorkloadDecision, decisions_of
 from scheduler.models import (
     EvictionRecord,
@@ -40,6 +42,8 @@ MAX_NAMED_PODS = 20
 LISTED_DECISIONS = 300
 #: How many cycles that evicted pods wait at most; each holds a snapshot in memory.
 MAX_WAITING = 8
+#: How many placements of skipped cycles wait at most.
+MAX_WAITING_PLACEMENTS = 2_000
 
 
 def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
@@ -59,6 +63,7 @@ def report_cycle(shard: str, summary: CycleSummary) -> SessionRecord:
         cycle = _cycle_row(shard, row.last_number, summary, decisions)
         cycle.save(force_insert=True)
         _write_evictions(cycle, decisions)
+        write_placements(shard, summary.placements)
         changed = _write_shares(shard, row.last_number, summary)
         live.record("session", [str(cycle.pk)])
         live.record("queue", changed)
@@ -243,6 +248,8 @@ class Reporter:
     _next: CycleSummary | None = None
     #: Cycles before `_next` that evicted pods.
     _evicting: list[CycleSummary] = field(default_factory=list)
+    #: Placements of the other skipped cycles.
+    _placements: list[Placement] = field(default_factory=list)
     _last_idle: float = -IDLE_EVERY_S
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _is_stopped: bool = False
@@ -270,10 +277,17 @@ class Reporter:
                     return
                 self._last_idle = moment
             skipped = self._next
-            if skipped is not None and skipped.commit.evicted and len(self._evicting) < MAX_WAITING:
-                self._evicting.append(skipped)
+            if skipped is not None:
+                self._skip(skipped)
             self._next = summary
             self._changed.notify()
+
+    def _skip(self, summary: CycleSummary) -> None:
+        """Keep of a cycle that is not reported in time what should have no gaps."""
+        if summary.commit.evicted and len(self._evicting) < MAX_WAITING:
+            self._evicting.append(summary)
+        elif len(self._placements) < MAX_WAITING_PLACEMENTS:
+            self._placements += summary.placements
 
     def _run(self) -> None:
         while True:
@@ -284,13 +298,16 @@ class Reporter:
                     return
                 summaries = [*self._evicting, newest]
                 self._evicting.clear()
+                placements, self._placements = self._placements, []
             for summary in summaries:
-                self._write(summary)
+                self._write(partial(self.write, self.shard, summary))
+            if placements:
+                self._write(partial(write_placements, self.shard, placements))
 
-    def _write(self, summary: CycleSummary) -> None:
+    def _write(self, write: Callable[[], object]) -> None:
         try:
             close_old_connections()
-            self.write(self.shard, summary)
+            write()
         except DatabaseError as error:
             log.warning("shard %s: could not write the record of a cycle: %s", self.shard, error)
         finally:

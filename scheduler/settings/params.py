@@ -38,6 +38,8 @@ class ShardParams:
     schedule_period_s: float = 1.0
     #: Whether the core keeps room by declared run times (plugin `backfill`), which are then read.
     keeps_room: bool = False
+    #: Of how many pods a cycle records why they were placed where they are; 0 for none.
+    recorded_placements: int = 50
     #: Reason of the pod condition when only the queue holds a pod: `Unschedulable` or `QueueLimited`.
     queue_limited_condition: str = "Unschedulable"
 

@@ -127,6 +127,9 @@ def shard_params(
         max_evictions_per_owner=int(args.number("max-evictions-per-owner", 0)),
         schedule_period_s=args.seconds("schedule-period", 1.0),
         keeps_room="backfill" in spec.plugins and spec.plugins["backfill"].enabled is not False,
+        recorded_placements=int(
+            args.number("recorded-placements", ShardParams().recorded_placements)
+        ),
         queue_limited_condition=args.choice(
             "queue-limited-condition", ("Unschedulable", "QueueLimited")
         ),

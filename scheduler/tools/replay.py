@@ -9,13 +9,17 @@ from uuid import UUID
 
 from scheduler.core.cycle import run_cycle
 from scheduler.core.decisions import Bind, Decision, Evict
+from scheduler.core.placement.chosen import PlacementLog
 from scheduler.core.session.session import Session
+from scheduler.explain.placements import placement_line, recorded_placements
 from scheduler.explain.texts import evict_message
 from scheduler.explain.verdicts import GroupVerdict, verdicts
 from scheduler.load.archive import Archive
 from scheduler.load.build import Snapshot, SnapshotBuilder
 
 _SEED = UUID(int=1)
+#: Enough for every workload somebody asks about; a cycle on a file is in no hurry.
+_RECORDED_PLACEMENTS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,11 @@ def replay(archive: Archive) -> Replay:
     snapshot = builder.build(archive.view, archive.now, past_requests=archive.past_requests)
     snapshot_ms = (time.perf_counter() - started) * 1000
     session = run_cycle(
-        snapshot.cluster, archive.settings.core, clock=time.monotonic, gpu_group_seed=_SEED
+        snapshot.cluster,
+        archive.settings.core,
+        clock=time.monotonic,
+        gpu_group_seed=_SEED,
+        after_open=_record_placements,
     )
     return Replay(
         snapshot=snapshot,
@@ -47,6 +55,10 @@ def replay(archive: Archive) -> Replay:
         snapshot_ms=snapshot_ms,
         total_ms=(time.perf_counter() - started) * 1000,
     )
+
+
+def _record_placements(session: Session) -> None:
+    session.attach(PlacementLog(_RECORDED_PLACEMENTS))
 
 
 def timings(replayed: Replay) -> dict[str, Any]:
@@ -66,7 +78,7 @@ def decision_lines(replayed: Replay) -> list[str]:
 
 
 def explanation(replayed: Replay, workload: str = "") -> list[str]:
-    """Return why pod groups wait; of one (`namespace/name`) or of all."""
+    """Return why pod groups wait, of one (`namespace/name`) or of all; of one also where its pods are placed, and why."""
     lines: list[str] = []
     for verdict in verdicts(replayed.session, replayed.snapshot.now):
         name = f"{verdict.namespace}/{verdict.name}"
@@ -74,6 +86,12 @@ def explanation(replayed: Replay, workload: str = "") -> list[str]:
             lines.extend(_explain(name, verdict))
         elif workload == name:
             lines.append(f"{name}: nothing of it waits")
+    if workload:
+        lines += [
+            f"  {placement_line(decision, reason)}"
+            for decision, reason in recorded_placements(replayed.session)
+            if f"{decision.pod_group_namespace}/{decision.pod_group}" == workload
+        ]
     if not lines and workload:
         lines.append(f"{workload}: not in the snapshot")
     return lines

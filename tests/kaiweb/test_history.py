@@ -6,9 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from kaiweb.history import forget_shards, trim_evictions
-from queues.models import LiveChange
-from scheduler.models import EvictionRecord, GroupStanding, QueueShare, SessionRecord
+from kaiweb.history import forget_shards, trim_evictions, trim_placements
+from queues.models import LiveChange, PodGroup
+from scheduler.models import (
+    EvictionRecord,
+    GroupStanding,
+    PlacementRecord,
+    QueueShare,
+    SessionRecord,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -44,3 +50,15 @@ def test_evictions_are_kept_for_a_month() -> None:
         )  # fmt: skip
     assert trim_evictions(now) == 1
     assert EvictionRecord.objects.get().session == 30
+
+
+def test_placements_are_kept_while_their_workload_exists_and_for_an_hour() -> None:
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    PodGroup.objects.create(key="ns/lives", namespace="ns", name="lives", created_at=now, version=1)
+    for workload, hours in (("lives", 99), ("gone", 2), ("unknown-yet", 0)):
+        PlacementRecord.objects.create(
+            pod=f"ns/{workload}-0", workload=f"ns/{workload}", shard="default", node="n",
+            at=now - timedelta(hours=hours),
+        )  # fmt: skip
+    assert trim_placements(now) == 1
+    assert {row.pod for row in PlacementRecord.objects.all()} == {"ns/lives-0", "ns/unknown-yet-0"}

@@ -132,6 +132,38 @@ class Explanation(s.Serializer[object]):
     stages = Stage(many=True)
 
 
+class ScoreTerm(s.Serializer[object]):
+    name = s.CharField(help_text="binpack, spread, fragmentation, or the plugin that adds it")
+    chosen = s.FloatField()
+    next = s.FloatField(allow_null=True)
+
+
+class NodeRefusals(s.Serializer[object]):
+    reason = s.CharField(
+        help_text="a resource, the name of a filter, devices (too little left on each), or rules"
+    )
+    nodes = s.IntegerField()
+
+
+class PodPlacement(s.Serializer[object]):
+    pod = s.CharField()
+    node = s.CharField()
+    at = s.DateTimeField(help_text="when the cycle began that decided it")
+    strategy = s.CharField(allow_blank=True)
+    decidedBy = s.CharField(
+        help_text="the part of the score by which the node leads most; promise: evictions made room there;"
+        " only-node: no other could take it; name: all were equal"
+    )
+    score = s.FloatField()
+    nextNode = s.CharField(allow_null=True, help_text="the best of the other nodes")
+    nextScore = s.FloatField(allow_null=True)
+    terms = ScoreTerm(many=True, help_text="the parts of both scores")
+    nodes = s.IntegerField(help_text="of the shard")
+    considered = s.IntegerField(help_text="nodes looked at, e.g. of one topology domain")
+    possible = s.IntegerField(help_text="nodes that could take it")
+    refused = NodeRefusals(many=True, help_text="a node counts for its first reason")
+
+
 class Unblock(s.Serializer[object]):
     code = s.ChoiceField(choices=["raise-limit", "raise-quota", "add-node"])
     text = s.CharField()
@@ -143,6 +175,9 @@ class Unblock(s.Serializer[object]):
 class Explain(Explanation):
     state = s.CharField()
     asOf = AsOf()
+    placements = PodPlacement(
+        many=True, help_text="why its pods are on their nodes; the newest 100 that were recorded"
+    )
     unblocks = Unblock(many=True, required=False, help_text="only with verify=true")
 
 

@@ -17,7 +17,7 @@ from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import workloads as schema
 from kaiweb.api.views.simulations import start_simulation
-from kaiweb.items.explanation import explain
+from kaiweb.items.explanation import explain, placement_items
 from kaiweb.items.masks import masked_explanation, masked_workload
 from kaiweb.items.workloads import detail_items, pod_items, workload_item
 from kaiweb.models import Simulation
@@ -162,10 +162,18 @@ class WorkloadExplain(View):
         responses=schema.Explain,
     )
     def get(self, request: Request, namespace: str, name: str) -> Response:
-        """Return the dominant reason, its evidence and the stages; with `verify` also what would unblock it."""
+        """Return the dominant reason, its evidence and stages, and why placed pods are where they are.
+
+        With `verify` also what would unblock it.
+        """
         row = find(namespace, name)
         explanation = masked_explanation(explain(row), caller_visibility(request))
-        answer = {**explanation, "state": row.state, "asOf": pagination.as_of()}
+        answer = {
+            **explanation,
+            "state": row.state,
+            "placements": placement_items(row),
+            "asOf": pagination.as_of(),
+        }
         if flag(request, "verify"):
             answer["unblocks"] = _unblocks(request, row)
         return Response(answer)

@@ -20,8 +20,12 @@ from scheduler.core.cluster.gpus import fitting_shared_gpus
 from scheduler.core.placement.fill_score import FillScore, buffer
 from scheduler.core.placement.room import FREE, FREEING, NONE, room_on
 from scheduler.core.placement.rules import ClassRules
+from scheduler.core.session.hooks import Scope
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
+
+#: The plugins whose scores are computed here, with the room of nodes, and that of the scores of node sets.
+AVAILABILITY, SHARING, TOPOLOGY = "nodeavailability", "gpusharingorder", "topology"
 
 #: Sets this small are cheaper to compute node by node.
 SMALL = 12
@@ -44,7 +48,6 @@ class Candidates:
         "_base_view",
         "_cursor",
         "_fill",
-        "_fitting",
         "_keeps_best",
         "_last",
         "_more",
@@ -53,15 +56,16 @@ class Candidates:
         "_outdated",
         "_prefers_sharing",
         "_rooms",
-        "_rules",
         "_session",
-        "_set",
-        "_static",
         "_static_scores",
         "_task",
         "_task_class",
         "_value",
         "_value_view",
+        "fitting",
+        "node_set",
+        "passing",
+        "rules",
     )
 
     def __init__(
@@ -71,21 +75,21 @@ class Candidates:
         self._nodes = session.state.nodes
         self._cursor = Cursor(session.state.nodes.touched)
         self._task_class = task_class
-        self._rules = rules
-        self._set = nodes
+        self.rules = rules
+        self.node_set = nodes
         self._task = task
         self._fill = FillScore(session, task_class, nodes)
-        self._static: Bools = self._set.take(rules.static_mask)
-        self._static_scores: Floats = self._set.take(rules.static_scores)
+        self.passing: Bools = self.node_set.take(rules.static_mask)
+        self._static_scores: Floats = self.node_set.take(rules.static_scores)
         if nodes.extra_scores is not None:
-            self._static_scores = self._static_scores + self._set.take(nodes.extra_scores)
-            self._static = self._static & ~np.isnan(self._static_scores)
+            self._static_scores = self._static_scores + self.node_set.take(nodes.extra_scores)
+            self.passing = self.passing & ~np.isnan(self._static_scores)
         self._prefers_sharing = session.hooks.sharing_weight > 0 and (
             task_class.is_shared or task_class.is_cpu_only
         )
         self._need, self._more = _needs(task_class)
         #: How many nodes may take a task, and the positions whose value must be computed again.
-        self._fitting = 0
+        self.fitting = 0
         self._outdated: list[int] = []
         #: The node returned last, -1 if none; and whether filling it can only make it better.
         self._last = -1
@@ -107,12 +111,12 @@ class Candidates:
             if self._is_still_best():
                 return self._last
             self._refresh()
-        if not self._fitting:
+        if not self.fitting:
             return -1
         # The only node needs no fill score. On a full cluster, one node at a time gets room.
-        values = self._base if self._fitting == 1 else self._values()
+        values = self._base if self.fitting == 1 else self._values()
         position = int(values.argmax())
-        self._last = position if self._set.is_all else int(self._set.indices[position])
+        self._last = position if self.node_set.is_all else int(self.node_set.indices[position])
         return self._last
 
     def _is_still_best(self) -> bool:
@@ -128,7 +132,7 @@ class Candidates:
             return False
         fill, row = self._fill, self._fill.row
         amount = self._nodes.idle_rows[row][last] + self._nodes.releasing_rows[row][last]
-        position = last if self._set.position_of is None else self._set.position_of[last]
+        position = last if self.node_set.position_of is None else self.node_set.position_of[last]
         return (
             amount < fill.amount_view[position]
             and self._rooms[position] == FREE
@@ -147,16 +151,16 @@ class Candidates:
             position = int(values.argmax())
             if values[position] == -inf:
                 return
-            yield int(self._set.indices[position])
+            yield int(self.node_set.indices[position])
             values[position] = -inf
 
     def is_free(self, node: int) -> bool:
         """Return whether a node that may take a task has free room for it now."""
-        position_of = self._set.position_of
+        position_of = self.node_set.position_of
         position = node if position_of is None else position_of[node]
         if self._rooms[position] != FREE:
             return False
-        waits = self._rules.waits
+        waits = self.rules.waits
         return not waits or not any(
             wait.must_wait(self._task, node, self._task_class) for wait in waits
         )
@@ -164,28 +168,64 @@ class Candidates:
     def needs(self, node: int) -> RowAmounts:
         """Return what must be free on a node, after the rules of plugins."""
         needs = self._task_class.must_be_free
-        for rule in self._rules.fit_rules:
+        for rule in self.rules.fit_rules:
             needs = rule.adjust(self._task, node, needs)
         return needs
+
+    def position(self, node: int) -> int:
+        """Return the position of a node in the set."""
+        position_of = self.node_set.position_of
+        return node if position_of is None else position_of[node]
+
+    def scores_now(self) -> Floats:
+        """Return the score of every node of the set, -inf for those that cannot take a task now."""
+        if self._cursor.is_behind():
+            self._refresh()
+        return self._values()
+
+    def terms(self, node: int) -> dict[str, float]:
+        """Return the parts of the score of a node that may take a task, by the name of what adds them.
+
+        To be called after `scores_now`; the parts add up to what that returns.
+        """
+        position, fill, hooks = self.position(node), self._fill, self._session.hooks
+        terms: dict[str, float] = {}
+        if hooks.placement is not None and fill.is_scored:
+            terms[hooks.placement.name_for(self._task_class)] = fill.score(position)
+        if self._rooms[position] == FREE:
+            terms[AVAILABILITY] = hooks.availability_weight
+        if self._prefers_sharing:
+            terms[SHARING] = self._sharing_score(node)
+        for score in self.rules.scores:
+            if score.scope is Scope.CLUSTER:
+                alone = NodeSet.of([node])
+                value = float(score.scores(self._task, self._task_class, alone)[0])
+            else:
+                value = score.score(self._task, self._task_class, node)
+            terms[score.name] = terms.get(score.name, 0.0) + value
+        if self.node_set.extra_scores is not None:
+            extra = float(self.node_set.extra_scores[node])
+            terms[TOPOLOGY] = terms.get(TOPOLOGY, 0.0) + extra
+        return terms
 
     # ---------------------------------------------------------------------------------- build
 
     def _build(self) -> None:
         self._cursor.catch_up()
         self._fill.read_all()
-        self._base: Floats = np.full(len(self._set), -inf)
+        self._base: Floats = np.full(len(self.node_set), -inf)
         self._base_view = buffer(self._base)
-        self._rooms = bytearray(len(self._set))
+        self._rooms = bytearray(len(self.node_set))
         if self._is_cheaper_by_node():
-            for position, node in enumerate(self._set.indices.tolist()):
+            for position, node in enumerate(self.node_set.indices.tolist()):
                 self._base_view[position] = self._base_of(position, node)
         else:
             self._build_base()
-        self._fitting = int(np.count_nonzero(self._base != -inf))
+        self.fitting = int(np.count_nonzero(self._base != -inf))
         self._revalue()
 
     def _is_cheaper_by_node(self) -> bool:
-        return len(self._set) <= SMALL or bool(self._rules.fit_rules)
+        return len(self.node_set) <= SMALL or bool(self.rules.fit_rules)
 
     def _build_base(self) -> None:
         """Compute room and scores of all nodes of the set with array operations.
@@ -195,26 +235,26 @@ class Candidates:
         """
         nodes, hooks, task_class = self._nodes, self._session.hooks, self._task_class
         idle, both = nodes.idle, nodes.idle_and_releasing
-        if not self._set.is_all:
-            idle, both = idle[:, self._set.indices], both[:, self._set.indices]
+        if not self.node_set.is_all:
+            idle, both = idle[:, self.node_set.indices], both[:, self.node_set.indices]
         free = (idle[: len(self._need)] >= self._need).all(axis=0)
         fits = (both[: len(self._need)] >= self._need).all(axis=0)
-        fits &= self._static
+        fits &= self.passing
         for row, amount in self._more:
             free &= idle[row] >= amount
             fits &= both[row] >= amount
         if task_class.is_shared:
             free &= np.floor(idle[GPU_ROW]) >= task_class.devices
             fits &= np.floor(both[GPU_ROW]) >= task_class.devices
-            fits &= self._set.take(nodes.gpu_memory_array) >= task_class.share_memory_mib
+            fits &= self.node_set.take(nodes.gpu_memory_array) >= task_class.share_memory_mib
         base = self._static_scores + hooks.availability_weight * free
         self._rooms = bytearray((free.view(np.uint8) + np.uint8(FREEING)).tobytes())
-        for node_filter in self._rules.node_filters + self._rules.cluster_filters:
+        for node_filter in self.rules.node_filters + self.rules.cluster_filters:
             if fits.any():
-                fits &= self._set.take(node_filter.mask(self._task, task_class))
-        scores = self._rules.node_scores + self._rules.cluster_scores
+                fits &= self.node_set.take(node_filter.mask(self._task, task_class))
+        scores = self.rules.node_scores + self.rules.cluster_scores
         for score in scores:
-            base = base + score.scores(self._task, task_class, self._set)
+            base = base + score.scores(self._task, task_class, self.node_set)
         if scores:
             fits &= ~np.isnan(base)
         self._base[:] = np.where(fits, base, -inf)
@@ -227,7 +267,7 @@ class Candidates:
 
     def _sharing_nodes(self) -> Iterator[tuple[int, int]]:
         """Return position and index of the nodes of the set that have shared devices."""
-        position_of = self._set.position_of
+        position_of = self.node_set.position_of
         for node in self._nodes.sharing:
             position = node if position_of is None else position_of.get(node, -1)
             if position >= 0 and self._nodes.shared_gpus[node]:
@@ -247,10 +287,10 @@ class Candidates:
 
     def _base_of(self, position: int, node: int) -> float:
         """Return the score of one node without the fill score, -inf if it cannot take a task."""
-        if not self._static[position]:
+        if not self.passing[position]:
             return -inf
-        task_class, rules, task = self._task_class, self._rules, self._task
-        needs = self.needs(node) if self._rules.fit_rules else task_class.must_be_free
+        task_class, rules, task = self._task_class, self.rules, self._task
+        needs = self.needs(node) if self.rules.fit_rules else task_class.must_be_free
         room = room_on(self._nodes, task_class, needs, node)
         self._rooms[position] = room
         if room == NONE:
@@ -300,19 +340,19 @@ class Candidates:
 
     def _refresh(self) -> None:
         cursor = self._cursor
-        if cursor.position == len(cursor.log) - 1 and not self._rules.is_volatile:
+        if cursor.position == len(cursor.log) - 1 and not self.rules.is_volatile:
             cursor.position += 1
             self._refresh_nodes((cursor.log[-1],))
             return
         changed = cursor.unread()
-        if self._rules.is_volatile or len(changed) > len(self._set) + SMALL:
+        if self.rules.is_volatile or len(changed) > len(self.node_set) + SMALL:
             self._build()
             return
         cursor.catch_up()
         self._refresh_nodes(dict.fromkeys(changed))
 
     def _refresh_nodes(self, changed: Iterable[int]) -> None:
-        position_of, fill = self._set.position_of, self._fill
+        position_of, fill = self.node_set.position_of, self._fill
         idle, releasing = self._nodes.idle_rows[fill.row], self._nodes.releasing_rows[fill.row]
         base = self._base_view
         for node in changed:
@@ -322,5 +362,5 @@ class Candidates:
             self._outdated.append(position)
             old_base = base[position]
             new_base = base[position] = self._base_of(position, node)
-            self._fitting += (new_base != -inf) - (old_base != -inf)
+            self.fitting += (new_base != -inf) - (old_base != -inf)
             fill.put(position, idle[node] + releasing[node])

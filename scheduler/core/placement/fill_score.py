@@ -32,6 +32,7 @@ class FillScore:
     ----------
     row : the resource that counts, GPUs or for tasks without GPUs CPUs
     is_binpack : whether the fullest node is the best
+    is_scored : whether the score counts for this class
     amount_view : what is idle and being freed on each node, as a buffer
     """
 
@@ -42,12 +43,12 @@ class FillScore:
         "_counted",
         "_high",
         "_is_extent_stale",
-        "_is_scored",
         "_low",
         "_nodes",
         "_set",
         "amount_view",
         "is_binpack",
+        "is_scored",
         "row",
     )
 
@@ -55,12 +56,12 @@ class FillScore:
         self._nodes, self._set = session.state.nodes, nodes
         strategy = session.hooks.placement
         self.row = CPU_ROW if task_class.is_cpu_only else GPU_ROW
-        self._is_scored = strategy is not None and not (
+        self.is_scored = strategy is not None and not (
             strategy.is_scored_otherwise is not None and strategy.is_scored_otherwise(task_class)
         )
         self.is_binpack = (
             strategy is not None
-            and self._is_scored
+            and self.is_scored
             and (strategy.cpu_binpack if task_class.is_cpu_only else strategy.gpu_binpack)
         )
         self._capacity = self._capacities()
@@ -114,7 +115,7 @@ class FillScore:
 
     def scores(self) -> Floats | float:
         """Return the score of all nodes, one number if it is the same for all."""
-        if not self._is_scored:
+        if not self.is_scored:
             return 0.0
         if not self.is_binpack:
             return np.divide(
@@ -133,7 +134,7 @@ class FillScore:
     def score(self, position: int) -> float:
         """Return the score of one node."""
         capacity = self._capacity_view[position]
-        if not self._is_scored or capacity == 0:
+        if not self.is_scored or capacity == 0:
             return 0.0
         amount = self.amount_view[position]
         if not self.is_binpack:

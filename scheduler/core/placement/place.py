@@ -16,7 +16,8 @@ from scheduler.core.cluster.podgroups import PodSetLeaf, SubgroupNode, TreeMembe
 from scheduler.core.cluster.tasks import NOWHERE
 from scheduler.core.fairshare.capacity import CapacityRefusal
 from scheduler.core.placement.candidates import Candidates
-from scheduler.core.placement.devices import choose_devices, choose_free_devices
+from scheduler.core.placement.chosen import PlacementLog
+from scheduler.core.placement.devices import DeviceChoice, choose_devices, choose_free_devices
 from scheduler.core.placement.explain import count_rejections
 from scheduler.core.placement.home import own_devices_have_room
 from scheduler.core.placement.rules import ClassRules, Static, StaticKey
@@ -25,7 +26,7 @@ from scheduler.core.session.direct import can_bind_directly
 from scheduler.core.session.gang import GangView
 from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
-from scheduler.core.session.statement import Statement
+from scheduler.core.session.statement import Checkpoint, Statement
 
 #: Nodes in all cached `Candidates` together. Many sizes of tasks or many node sets need many of them, most
 #: of which are used once; a million nodes take some 60 MB.
@@ -48,10 +49,20 @@ class _Attempt:
 class Placer:
     """Places chunks; caches the rules and candidates of task classes for the rest of the session."""
 
-    __slots__ = ("_cached_nodes", "_candidates", "_everywhere", "_rules", "_session", "_static")
+    __slots__ = (
+        "_cached_nodes",
+        "_candidates",
+        "_everywhere",
+        "_log",
+        "_rules",
+        "_session",
+        "_static",
+    )
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        #: Records why nodes are chosen, if somebody wants to know.
+        self._log = session.attached(PlacementLog)
         self._rules: dict[int, ClassRules] = {}
         self._candidates: dict[tuple[int, object], Candidates] = {}
         self._static: dict[StaticKey, Static] = {}
@@ -101,7 +112,7 @@ class Placer:
         start = statement.checkpoint()
         if self._place_member(attempt, view.root, nodes):
             return True
-        statement.rollback(start)
+        self._undo(statement, start, tasks)
         return False
 
     def put_back(self, statement: Statement, view: GangView, task: int) -> bool:
@@ -150,12 +161,16 @@ class Placer:
         node = candidates.best()
         if node < 0 or not candidates.is_free(node):
             return None
-        if not task_class.is_shared:
-            return node, ()
-        if self._refuse_on(view, task_class, node):
+        gpu_groups: tuple[str, ...] | None = ()
+        if task_class.is_shared:
+            if self._refuse_on(view, task_class, node):
+                return None
+            gpu_groups = choose_free_devices(self._session, task_class, node)
+        if gpu_groups is None:
             return None
-        gpu_groups = choose_free_devices(self._session, task_class, node)
-        return None if gpu_groups is None else (node, gpu_groups)
+        if self._log is not None and self._log.left > 0:
+            self._log.note(self._session, candidates, task, node)
+        return node, gpu_groups
 
     def _free_candidates(self, task: int) -> Candidates | None:
         """Return all nodes for tasks like this one; None if they need checks or may not be bound directly."""
@@ -214,9 +229,14 @@ class Placer:
         for placed_before, task in enumerate(tasks):
             if not self._place_task(attempt, task, nodes):
                 self._note_shortfall(attempt, view.only_pod_set, task, placed_before)
-                statement.rollback(start)
+                self._undo(statement, start, tasks)
                 return False
         return True
+
+    def _undo(self, statement: Statement, start: Checkpoint, tasks: Sequence[int]) -> None:
+        statement.rollback(start)
+        if self._log is not None:
+            self._log.forget(tasks)
 
     # ------------------------------------------------------------------------------ recursion
 
@@ -288,17 +308,31 @@ class Placer:
         if not task_class.is_shared:
             node = candidates.best()
             if node >= 0:
+                self._note(attempt, candidates, task, node)
                 self._put_whole(attempt, task, node, candidates.is_free(node))
                 return True
-        else:
-            for node in candidates.in_order():
-                if not self._refuse_on(attempt.view, task_class, node) and self._put_shared(
-                    attempt, task, task_class, node, candidates.is_free(node)
-                ):
-                    return True
+        elif self._place_shared(attempt, task, candidates):
+            return True
         if not attempt.nominate_only:
             counts = count_rejections(session, task_class, rules, nodes, task, attempt.view)
             session.fit.add_counts(task, counts)
+        return False
+
+    def _place_shared(self, attempt: _Attempt, task: int, candidates: Candidates) -> bool:
+        """Place a task that shares devices on the best node whose devices take it; return whether one does."""
+        task_class = self._session.state.tasks.task_class[task]
+        refused: list[int] = []
+        for node in candidates.in_order():
+            if not self._refuse_on(attempt.view, task_class, node):
+                is_free, is_trial = candidates.is_free(node), attempt.nominate_only
+                choice = choose_devices(
+                    self._session, task_class, node, fits_free=is_free, nominate_only=is_trial
+                )
+                if choice is not None:
+                    self._note(attempt, candidates, task, node, *refused)
+                    self._put_shared(attempt, task, node, choice)
+                    return True
+            refused.append(node)
         return False
 
     def _candidates_of(
@@ -340,16 +374,15 @@ class Placer:
                 statement.set_numa(task, numa)
             statement.allocate(task, node)
 
-    def _put_shared(
-        self, attempt: _Attempt, task: int, task_class: TaskClass, node: int, is_free: bool
-    ) -> bool:
-        session, statement = self._session, attempt.statement
-        choice = choose_devices(
-            session, task_class, node, fits_free=is_free, nominate_only=attempt.nominate_only
-        )
-        if choice is None:
-            return False
-        planner = session.hooks.numa
+    def _note(
+        self, attempt: _Attempt, candidates: Candidates, task: int, node: int, *refused: int
+    ) -> None:
+        """Record why a node is chosen, if somebody wants to know; what a search tries is not recorded."""
+        if self._log is not None and self._log.left > 0 and not attempt.nominate_only:
+            self._log.note(self._session, candidates, task, node, refused)
+
+    def _put_shared(self, attempt: _Attempt, task: int, node: int, choice: DeviceChoice) -> None:
+        statement, planner = attempt.statement, self._session.hooks.numa
         numa = planner.plan(task, node) if planner is not None else None
         if choice.must_wait:
             statement.nominate(task, node, choice.groups, numa=numa)
@@ -357,7 +390,6 @@ class Placer:
             if numa is not None:
                 statement.set_numa(task, numa)
             statement.allocate(task, node, choice.groups)
-        return True
 
     def _note_shortfall(self, attempt: _Attempt, pod_set: int, task: int, placed_here: int) -> None:
         if not attempt.nominate_only:
@@ -365,5 +397,4 @@ class Placer:
             self._session.fit.add_pod_group(attempt.view.pod_group, fit)
 
 
-#: Of a plain pod group: `_place_plain` walks no tree, so nothing looks up tasks by pod set.
-_NO_TASKS: dict[int, list[int]] = {}
+_NO_TASKS: dict[int, list[int]] = {}  # `_place_plain` walks no tree, so it looks up none by pod set

@@ -23,6 +23,7 @@ class ClassRules:
 
     Attributes
     ----------
+    filters, scores : all that concern it, in the order of plugins
     static_mask, static_scores : shape (all nodes,); answers of scope CLASS together, shared between
         classes that differ in amounts only
     node_filters, node_scores : answers that change when a node is touched
@@ -41,6 +42,7 @@ class ClassRules:
         "is_volatile",
         "node_filters",
         "node_scores",
+        "scores",
         "static_mask",
         "static_scores",
         "waits",
@@ -51,7 +53,7 @@ class ClassRules:
     ) -> None:
         hooks = session.hooks
         self.filters: list[NodeFilter] = [f for f in hooks.filters if f.concerns(task_class)]
-        scores: list[NodeScore] = [s for s in hooks.scores if s.concerns(task_class)]
+        scores = self.scores = [s for s in hooks.scores if s.concerns(task_class)]
         self.checks: list[PreCheck] = [c for c in hooks.checks if c.concerns(task_class)]
         self.node_filters = [f for f in self.filters if f.scope is Scope.NODE]
         self.cluster_filters = [f for f in self.filters if f.scope is Scope.CLUSTER]

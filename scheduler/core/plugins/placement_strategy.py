@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from scheduler.core.errors import ConfigError
 from scheduler.core.plugins.fragmentation.score import FragmentationScore
 from scheduler.core.plugins.spec import ArgumentTexts
+from scheduler.core.session import hooks
 from scheduler.core.session.hooks import PlacementStrategy
 from scheduler.core.session.session import Session
 
-BINPACK, SPREAD, FRAGMENTATION = "binpack", "spread", "fragmentation"
+BINPACK, SPREAD, FRAGMENTATION = hooks.BINPACK, hooks.SPREAD, FragmentationScore.name
 STRATEGIES = (BINPACK, SPREAD, FRAGMENTATION)
 
 
@@ -54,7 +55,10 @@ class NodePlacementPlugin:
             session.hooks.scores.append(score)
             concerns = score.concerns
         session.hooks.placement = PlacementStrategy(
-            cpu_binpack=cpu != SPREAD, gpu_binpack=gpu != SPREAD, is_scored_otherwise=concerns
+            cpu_binpack=cpu != SPREAD,
+            gpu_binpack=gpu != SPREAD,
+            is_scored_otherwise=concerns,
+            other=FRAGMENTATION,
         )
 
 

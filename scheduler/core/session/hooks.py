@@ -29,6 +29,9 @@ from scheduler.core.session.nodeset import NodeSet
 #: Name of the filter for node affinity and selectors; the solver finds it among the filters by it.
 NODE_AFFINITY = "NodeAffinity"
 
+#: The strategies by which filled nodes are scored.
+BINPACK, SPREAD = "binpack", "spread"
+
 
 class Scope(Enum):
     """When an answer about a node may change, see above."""
@@ -165,12 +168,20 @@ class PlacementStrategy:
     """How filled nodes are scored, for tasks with and without GPU: binpack (True) or spread.
 
     `is_scored_otherwise`: for which classes how filled a node is does not matter, because a score of a
-    plugin decides instead; None: for none.
+    plugin decides instead, named `other`; None: for none.
     """
 
     cpu_binpack: bool
     gpu_binpack: bool
     is_scored_otherwise: Callable[[TaskClass], bool] | None = None
+    other: str = ""
+
+    def name_for(self, task_class: TaskClass) -> str:
+        """Return the name of the strategy that holds for a class."""
+        if self.is_scored_otherwise is not None and self.is_scored_otherwise(task_class):
+            return self.other
+        is_binpack = self.cpu_binpack if task_class.is_cpu_only else self.gpu_binpack
+        return BINPACK if is_binpack else SPREAD
 
 
 #: Score of a shared device by (used MiB, device MiB), or of a whole free device by None.

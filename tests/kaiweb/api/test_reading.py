@@ -18,7 +18,7 @@ from queues.mirror.lone_pods import show_lone_pods
 from queues.mirror.rollup import ReasonSources
 from queues.mirror.writer import Writer
 from queues.workloads.reasons import Standing
-from scheduler.models import QueueShare, SessionRecord
+from scheduler.models import PlacementRecord, QueueShare, SessionRecord
 from tests.queues.cluster_objects import a_group, a_node, a_pod, a_queue, added, listed, meta
 
 pytestmark = pytest.mark.django_db
@@ -129,6 +129,22 @@ def test_a_waiting_workload_has_the_same_reason_everywhere(
         "order": "unknown", "nodes": "unknown", "topology": "unknown", "volumes": "unknown",
         "bind": "unknown", "started": "unknown",
     }  # fmt: skip
+
+
+def test_a_placed_workload_shows_why_its_pods_are_on_their_nodes(
+    client: APIClient, world: Mirror
+) -> None:
+    reason = {"strategy": "binpack", "decidedBy": "binpack", "possible": 2}
+    later = NOON + timedelta(days=400)
+    for pod, node in (("g0", "n1"), ("g1", "n9"), ("gone", "n1")):
+        PlacementRecord.objects.create(
+            pod=f"default/{pod}", workload="default/gang", node=node, at=later, reason=reason
+        )
+    placements = get(client, "/workloads/default/gang/explain")["placements"]
+    assert placements == [{"pod": "g0", "node": "n1", "at": "2028-01-03T12:00:00.000Z", **reason}]
+    PlacementRecord.objects.update(at=NOON - timedelta(days=400))
+    assert get(client, "/workloads/default/gang/explain")["placements"] == []
+    assert get(client, "/workloads/default/waits/explain")["placements"] == []
 
 
 def test_the_order_lists_the_position_and_the_workloads_ahead(

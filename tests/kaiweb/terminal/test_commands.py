@@ -66,6 +66,25 @@ def test_why_prints_the_reason_the_evidence_and_who_is_ahead():
     assert "✓ queue  ✗ nodes" in output
 
 
+def test_why_prints_why_a_placed_pod_is_on_its_node():
+    placement = {
+        "pod": "train-2-0", "node": "n1", "decidedBy": "binpack", "nextNode": "n0",
+        "terms": [{"name": "binpack", "chosen": 9, "next": 4.5}],
+        "possible": 2, "considered": 5, "refused": [{"reason": "gpu", "nodes": 3}],
+    }  # fmt: skip
+    rest = FakeRest(
+        {
+            "workloads/team/pg-b": workload("pg-b", "train-2", podList=[{"node": "n1"}]),
+            "workloads/team/pg-b/explain": {"placements": [placement]},
+        }
+    )
+
+    output = run(rest, "why", "team/pg-b").output
+
+    expected = "train-2-0 n1 binpack n0 binpack 9/4.5 2 of 5 possible, 3 gpu"
+    assert expected.split() in lines_of(output)
+
+
 @pytest.mark.parametrize("name", ["train-2", "train-2-x7k2p"])
 def test_why_takes_the_name_of_the_owner_or_of_a_pod(name: str):
     rows = [workload("pg-a", "train"), workload("pg-b", "train-2")]

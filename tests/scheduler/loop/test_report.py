@@ -10,19 +10,20 @@ from threading import Event
 import pytest
 
 from kube.keys import BIND_FAILURES
-from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES
+from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, SHARDS
 from queues.models import LiveChange
 from scheduler.loop.cycle import CycleSummary
 from scheduler.loop.report import Reporter, is_idle, report_cycle
 from scheduler.models import (
     EvictionRecord,
     GroupStanding,
+    PlacementRecord,
     QueueShare,
     RestingNode,
     SessionRecord,
     Shard,
 )
-from tests.scheduler.load.objects import group, pod
+from tests.scheduler.load.objects import group, meta, pod
 from tests.scheduler.loop.harness import START, Harness
 from tests.scheduler.loop.harness import harness as open_harness
 
@@ -46,6 +47,28 @@ def test_cycle_and_shares_are_on_record(harness: Harness) -> None:
     assert shares == {"q": 8.0, "top": 8.0}
     kinds = set(LiveChange.objects.values_list("kind", flat=True))
     assert kinds == {"session", "queue", "standing"}
+
+
+@pytest.mark.django_db
+def test_why_a_pod_was_placed_is_written_for_binds_that_reached_the_cluster(
+    harness: Harness,
+) -> None:
+    harness.cluster(nodes=2, gpus=4).pending("small").pending("huge", gpus=9)
+    report_cycle("default", harness.cycle())
+    row = PlacementRecord.objects.get()
+    assert (row.pod, row.workload, row.node, row.at) == ("ns/small-0", "ns/small", "n0", START)
+    assert row.reason["strategy"] == "binpack"
+    assert (row.reason["possible"], row.reason["nextNode"]) == (2, "n1")
+
+
+@pytest.mark.django_db
+def test_a_shard_that_records_no_placements_writes_none(harness: Harness) -> None:
+    harness.seed(
+        SHARDS, {"metadata": meta("default"), "spec": {"args": {"recorded-placements": "0"}}}
+    )
+    harness.cluster(nodes=2, gpus=4).pending("small")
+    report_cycle("default", harness.cycle())
+    assert (SessionRecord.objects.get().bound, PlacementRecord.objects.count()) == (1, 0)
 
 
 @pytest.mark.django_db
