@@ -92,6 +92,7 @@ def to_units(quantity: str | int | float) -> int:
     return _ceil(parse_quantity(quantity))
 
 
+@lru_cache(maxsize=16384)
 def format_decimal(value: Fraction | int | float) -> str:
     """Return the canonical decimal text: `2`, `1500m`, `5k`; what a CPU or GPU amount is written as."""
     exact = Fraction(value).limit_denominator(10**9)
@@ -106,6 +107,7 @@ def format_decimal(value: Fraction | int | float) -> str:
     return f"{_ceil(exact * 10**9)}n"
 
 
+@lru_cache(maxsize=16384)
 def format_binary(value: Fraction | int) -> str:
     """Return the canonical binary text: `2Gi`, `1536Mi`, `1000`; what a memory amount is written as."""
     exact = Fraction(value)

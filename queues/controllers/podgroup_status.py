@@ -149,8 +149,8 @@ def list_patch(old: Mapping[str, Any], new: ResourceAmounts) -> dict[str, str | 
     """Return the merge patch that turns a ResourceList into `new`; empty if they are equal."""
     before = accounting.parse_list(old)
     changed: dict[str, str | None] = {name: None for name in old if name not in new}
-    text = accounting.format_list(new)
-    changed.update({name: text[name] for name in new if before.get(name) != new[name]})
+    differing = {name: amount for name, amount in new.items() if before.get(name) != amount}
+    changed.update(accounting.format_list(differing))
     return changed
 
 

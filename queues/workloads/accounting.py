@@ -165,6 +165,8 @@ def allocated_resources(
 
 def claim_names(pod: Pod) -> list[str]:
     """Return the names of the pod's resource claims that exist (claims of a template are created later)."""
+    if not pod.spec.resource_claims:
+        return []
     generated = {s.name: s.resource_claim_name for s in pod.status.resource_claim_statuses}
     claim_names_of_pod = (
         c.resource_claim_name or generated.get(c.name, "") for c in pod.spec.resource_claims

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.bench import binds, burst, core, grouping, latency, packing
+from tests.bench import binds, burst, core, floor, grouping, latency, packing
 
 
 def main() -> None:
@@ -13,6 +13,7 @@ def main() -> None:
     packing.main([])
     print(grouping.measure())
     binds.print_measurement()
+    floor.print_measurement()
     latency.print_all()
     burst.print_all()
     sys.exit(slower)

@@ -28,12 +28,12 @@ def measure() -> str:
     ):
         run_kubectl(cluster, "apply", "--server-side", "-f", str(DEPLOY / "crds"))
         measurement = measure_binds(
-            gateway, pods=PODS, concurrency=BinderParams().concurrency, server_cpu_s=_children_cpu_s
+            gateway, pods=PODS, concurrency=BinderParams().concurrency, server_cpu_s=children_cpu_s
         )
     return measurement.text()
 
 
-def _children_cpu_s() -> Mapping[str, float]:
+def children_cpu_s() -> Mapping[str, float]:
     """Return the processor time of the processes that this one has started: API server and etcd."""
     return {
         process.name.rstrip("-v0123456789."): process.cpu_s
