@@ -57,7 +57,8 @@ def _amounts(row: Queue, prefix: str) -> BoundAmounts:
 def usage() -> Mapping[str, Usage]:
     """Return the usage of each queue, for the warnings of an edit."""
     living = ~Q(state__in=[WorkloadState.FINISHED, WorkloadState.FAILED])
-    counted = PodGroup.objects.filter(living).values_list("queue").annotate(count=Count("key"))
+    # Counting rows instead of keys lets the database read the index on queue and state only.
+    counted = PodGroup.objects.filter(living).values_list("queue").annotate(count=Count("*"))
     workloads = dict(counted.order_by())
     columns = [f"{kind}_{resource}" for kind in USE_KINDS for resource in RESOURCES]
     rows = Queue.objects.order_by().values_list("name", *columns)

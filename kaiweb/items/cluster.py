@@ -110,7 +110,7 @@ def _whole_free(node: _Node) -> int:
 
 
 def _workloads() -> dict[str, int]:
-    rows = PodGroup.objects.values_list("state").annotate(count=Count("key")).order_by()
+    rows = PodGroup.objects.values_list("state").annotate(count=Count("*")).order_by()
     count_of = dict(rows)
     pending = sum(count_of.get(state, 0) for state in (WorkloadState.PENDING, WorkloadState.GATED))
     return {
@@ -125,7 +125,7 @@ def _pending_by_reason() -> list[dict[str, Any]]:
     rows = (
         PodGroup.objects.filter(state__in=WAITING)
         .values_list("reason_code")
-        .annotate(count=Count("key"), gpu=Sum("gpu"))
+        .annotate(count=Count("*"), gpu=Sum("gpu"))
         .order_by("-count", "reason_code")
     )
     return [
