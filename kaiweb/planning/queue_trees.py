@@ -8,8 +8,9 @@ from typing import Any
 
 from kaiweb.planning.plan import Body, difference_of, edit_to, fields_of
 from queues.editing import edits
+from queues.editing.bodies import parent_of
 from queues.tree import hierarchy
-from queues.tree.shape import Finding, read_queue, shapes_of, shown
+from queues.tree.shape import Finding, shown
 from scheduler.tools.simulate.what_if.question import QuestionError, QueueEdit
 
 MAX_QUEUES = 5_000
@@ -29,9 +30,7 @@ class _Node:
 
 def tree_of(queues: Mapping[str, Body], root: str) -> dict[str, Any]:
     """Return the editable fields of a queue, and those of the queues below it as `children`."""
-    below: dict[str, list[str]] = {}
-    for name, body in sorted(queues.items()):
-        below.setdefault(read_queue(body)[0].parent, []).append(name)
+    below = _children(queues)
 
     def node(name: str, path: frozenset[str]) -> dict[str, Any]:
         names = [child for child in below.get(name, ()) if child not in path]
@@ -45,7 +44,15 @@ def tree_of(queues: Mapping[str, Body], root: str) -> dict[str, Any]:
 
 def names_below(queues: Mapping[str, Body], root: str) -> set[str]:
     """Return the names of a queue and of all queues below it."""
-    return hierarchy.subtree(shapes_of(queues.values()), root) if root in queues else set()
+    return hierarchy.below([root], _children(queues)) if root in queues else set()
+
+
+def _children(queues: Mapping[str, Body]) -> dict[str, list[str]]:
+    """Return parent -> the names of its children; only the parent of each body is read."""
+    children: dict[str, list[str]] = {}
+    for name, body in sorted(queues.items()):
+        children.setdefault(parent_of(body), []).append(name)
+    return children
 
 
 def edits_to(

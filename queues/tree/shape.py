@@ -202,6 +202,9 @@ def _amounts(
 def _amount(value: object, bound_name: str, resource: str, findings: list[Finding]) -> float | None:
     if value is None:
         return None
+    # Nearly all amounts are plain numbers, and thousands of queues have nine of them.
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_AMOUNT:
+        return float(value)
     number = _number(value)
     may_be_unlimited = bound_name != WEIGHT
     allowed = "a number >= 0, or unlimited (-1)" if may_be_unlimited else "a number >= 0"
