@@ -118,6 +118,26 @@ export const WHY = {
   queueAndGpus: (queue: string, gpu: number) => `${queue}, ${gpuCount(gpu)}`,
 } as const;
 
+export const UNBLOCK = {
+  title: "What would unblock it",
+  note: "Tried on a copy of the cluster before it is shown",
+  ask: "Find out",
+  asking: "Trying it on a copy of the cluster…",
+  forbidden: "You may not simulate. Ask an administrator for a role.",
+  nothing:
+    "Neither a higher bound of its queue nor one more node lets it start within three sessions. The evidence and the steps say what stands in the way.",
+  evicted: (workloads: number) =>
+    workloads === 0
+      ? "Nobody would be evicted for it."
+      : `${plural(workloads, "workload")} would be evicted for it.`,
+  simulation: "Show the simulation",
+  add: "Add to the draft",
+  adding: "Adding…",
+  notYours: "You may not change this queue. Ask whoever administers it.",
+  added: "Added to the draft",
+  addedText: "Review and apply it in the bar at the bottom.",
+} as const;
+
 /** One sentence about where a workload stands. */
 export function stateSentence(state: string, reason: string): string {
   if (state === "running") return "It is running.";

@@ -1,10 +1,8 @@
-import { MantineProvider } from "@mantine/core";
-import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { render, screen } from "@testing-library/react";
-import { MemoryRouter } from "react-router";
 import { expect, it, vi } from "vitest";
 import { becauseText, PLACED } from "../../i18n/placement.ts";
 import type { PodPlacement, PodRow, WorkloadDetail } from "../../model/rows.ts";
+import { InPage } from "../../testing/InPage.tsx";
 import { workloadRow } from "../../testing/rows.ts";
 import { PlacementReasons } from "./PlacementReasons.tsx";
 
@@ -35,13 +33,9 @@ function show(placements: readonly PodPlacement[], pods: number) {
     podList: podList as unknown as readonly PodRow[],
   } as WorkloadDetail;
   render(
-    <MantineProvider>
-      <QueryClientProvider client={new QueryClient()}>
-        <MemoryRouter>
-          <PlacementReasons workload={workload} />
-        </MemoryRouter>
-      </QueryClientProvider>
-    </MantineProvider>,
+    <InPage>
+      <PlacementReasons workload={workload} />
+    </InPage>,
   );
 }
 

@@ -10,6 +10,7 @@ import { Panel } from "../../ui/Panel.tsx";
 import { workloadPath } from "../../ui/paths.ts";
 import { ScrollRegion } from "../../ui/ScrollRegion.tsx";
 import { FailedBinds } from "./FailedBinds.tsx";
+import { Unblockers } from "./Unblockers.tsx";
 import styles from "./Workloads.module.css";
 
 /** Why a workload is in its state: one dominant reason, its evidence, and the scheduling steps. */
@@ -32,6 +33,7 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
             </p>
           )}
         </Panel>
+        {isWaiting(workload) && <Unblockers workload={workload} />}
         <FailedBinds pods={workload.podList} />
         {explain.evidence.length > 0 && <Evidence explain={explain} />}
         {explain.order !== null && <Position order={explain.order} />}
@@ -63,6 +65,10 @@ export function Why({ workload }: { workload: WorkloadDetail }) {
       </Panel>
     </div>
   );
+}
+
+function isWaiting({ state, explain }: WorkloadDetail): boolean {
+  return (state === "pending" || state === "partial") && explain.reason !== "";
 }
 
 /** The position among all pending workloads, and the nearest ones ahead. */
