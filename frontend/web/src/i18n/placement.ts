@@ -9,7 +9,7 @@ export const PLACED = {
   missing:
     "Each session records a bounded number of placements (the shard's option recorded-placements). These pods were placed before, beyond that number, or by another scheduler.",
   others: (pods: number) => `Nothing is recorded about ${plural(pods, "more pod")}.`,
-  none: "no other node could take it",
+  none: "none",
   on: "on {node}",
   possible: (possible: number, considered: number, nodes: number) =>
     considered === nodes
