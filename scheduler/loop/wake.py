@@ -26,7 +26,9 @@ from kube.objects.queue import Queue
 from kube.resources import Resource
 from scheduler.settings.watched import WATCHED
 
-PAUSE_S = 0.02
+#: How long further changes are collected; the shorter one after a time without a wake-up, when few are to be expected.
+PAUSE_S, CALM_PAUSE_S = 0.02, 0.01
+CALM_S = 0.5
 
 
 def summary(value: KubeObject) -> object:
@@ -73,8 +75,9 @@ class Waker:
     pause_s: float = PAUSE_S
     #: (Kind, key) -> the part of the object that can change a decision.
     _known: dict[tuple[str, str], object] = field(default_factory=dict)
-    #: Keys of the pods that wait for a node.
-    _waiting: set[str] = field(default_factory=set)
+    calm_pause_s: float = CALM_PAUSE_S
+    #: Key of a pod that waits for a node -> key of its pod group.
+    _waiting: dict[str, str] = field(default_factory=dict)
     _due: threading.Event = field(default_factory=threading.Event)
     _stop: threading.Event = field(default_factory=threading.Event)
     _kinds: frozenset[Resource] = frozenset(item.resource for item in WATCHED if item.wakes)
@@ -85,7 +88,8 @@ class Waker:
             return
         if isinstance(value, Pod):
             self._follow(event, value)
-        if self.matters(resource, event, value) and self._is_urgent(value):
+        is_new = (resource.plural, value.key) not in self._known
+        if self.matters(resource, event, value) and self._is_urgent(value, is_new=is_new):
             self._due.set()
 
     def follow(self, pods: Iterable[Pod]) -> None:
@@ -95,13 +99,19 @@ class Waker:
 
     def _follow(self, event: EventType, pod: Pod) -> None:
         if event is not EventType.DELETED and waits_for_node(pod):
-            self._waiting.add(pod.key)
+            meta = pod.metadata
+            self._waiting[pod.key] = f"{meta.namespace}/{meta.annotations[POD_GROUP]}"
         else:
-            self._waiting.discard(pod.key)
+            self._waiting.pop(pod.key, None)
 
-    def _is_urgent(self, value: Any) -> bool:
-        """Return whether a change that matters is worth a cycle before the next tick."""
-        return bool(self._waiting) or not isinstance(value, Queue)
+    def _is_urgent(self, value: Any, *, is_new: bool) -> bool:
+        """Return whether a change that matters is worth a cycle before the next tick.
+
+        A new pod group comes a moment before its pods name it, so the pods wake.
+        """
+        if isinstance(value, PodGroup) and is_new:
+            return self._due.is_set() or value.key in self._waiting.values()
+        return bool(self._waiting) or not isinstance(value, (PodGroup, Queue))
 
     def matters(self, resource: Resource, event: EventType, value: Any) -> bool:
         """Return whether a change may change a decision."""
@@ -125,11 +135,15 @@ class Waker:
         self._due.set()
 
     def _run(self) -> None:
+        woken_at = float("-inf")
         while True:
             self._due.wait()
             if self._stop.is_set():
                 return
-            time.sleep(self.pause_s)  # changes that arrive meanwhile belong to the same cycle
+            is_calm = time.monotonic() - woken_at > CALM_S
+            # Changes that arrive meanwhile belong to the same cycle.
+            time.sleep(self.calm_pause_s if is_calm else self.pause_s)
+            woken_at = time.monotonic()
             self._due.clear()
             self.wake()
 

@@ -77,7 +77,8 @@ def test_burst_becomes_one_wake_up(resource: Resource, wakes: bool) -> None:
         count += 1
         woken.set()
 
-    observer = Waker(wake, pause_s=0.05)
+    observer = Waker(wake, calm_pause_s=0.05)
+    observer.follow([convert(pod("p", group="pg49"), TYPES[PODS])])
     for number in range(50):
         observer.on_change(
             resource, EventType.ADDED, convert(group(f"pg{number}"), TYPES[PODGROUPS])
@@ -121,3 +122,20 @@ def test_queue_wakes_for_a_pod_that_waited_before_the_first_change() -> None:
     observer = waker()
     observer.follow([convert(pod("p", group="pg"), TYPES[PODS])])
     assert is_requested(observer, QUEUES, queue("q"))
+
+
+def test_a_new_group_wakes_only_for_a_pod_that_names_it() -> None:
+    observer = waker()
+    assert not is_requested(observer, PODGROUPS, group("pg"))
+    assert is_requested(observer, PODS, pod("p", group="pg"))
+    assert not is_requested(observer, PODGROUPS, group("other"))
+    assert is_requested(observer, PODS, pod("q", group="late"))
+    assert is_requested(observer, PODGROUPS, group("late"))
+
+
+def test_a_changed_group_wakes_while_a_pod_waits_for_a_node() -> None:
+    observer = waker()
+    is_requested(observer, PODGROUPS, group("pg"))
+    assert not is_requested(observer, PODGROUPS, group("pg", minMember=2), "MODIFIED")
+    is_requested(observer, PODS, pod("p", group="x"))
+    assert is_requested(observer, PODGROUPS, group("pg", minMember=3), "MODIFIED")
