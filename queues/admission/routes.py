@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kube.errors import NotFoundError
@@ -37,10 +37,14 @@ class Routes:
 
     Attributes
     ----------
-    tree : reads the current queue tree
+    tree : reads the queue tree
+    with_ancestors : (tree, parent) -> the tree with this queue and its ancestors as they are now
+    remember : called with each queue whose edit is allowed; it has the version before the edit
     """
 
     tree: Callable[[], Tree]
+    with_ancestors: Callable[[Tree, str], Tree] = lambda tree, _parent: tree
+    remember: Callable[[QueueShape], None] = lambda _shape: None
     settings: AdmissionSettings = field(default_factory=AdmissionSettings)
     compares_quotas: bool = False
     _pending: PendingPlaces = field(default_factory=PendingPlaces)
@@ -69,29 +73,35 @@ class Routes:
         """Validate one queue at a time, so that of two edits that form a cycle the second sees the first."""
         if request.operation == "DELETE":
             return validate_queue(request, {}, compares_quotas=self.compares_quotas)
+        queue, _ = read_queue(request.object)
+        stored = read_queue(request.old_object)[0] if request.old_object else None
+        is_placed = bool(queue.parent) and not (stored and stored.parent == queue.parent)
         with self._queue_guard:
             tree = self.tree()
+            if is_placed:
+                tree = self.with_ancestors(tree, queue.parent)
             verdict = validate_queue(request, tree, compares_quotas=self.compares_quotas)
             if not verdict.is_allowed:
                 return verdict
-            return self._refuse_cycle(request, tree) or verdict
+            version = stored.version if stored else ""
+            may_be_stored = not request.is_dry_run and (stored is None or bool(version))
+            if is_placed and queue.name:
+                cycle = self._pending.cycle(tree, queue.name, queue.parent)
+                if cycle:
+                    return _refused_cycle(queue, cycle)
+                if may_be_stored:
+                    self._pending.add(queue.name, queue.parent, version)
+            if may_be_stored and queue.name:
+                self.remember(replace(queue, version=version))
+            return verdict
 
-    def _refuse_cycle(self, request: ReviewRequest, tree: Tree) -> Verdict | None:
-        """Refuse a parent that forms a cycle with a recently allowed edit; otherwise remember it."""
-        queue, _ = read_queue(request.object)
-        stored, _ = read_queue(request.old_object) if request.old_object else (None, ())
-        if not queue.name or not queue.parent or (stored and stored.parent == queue.parent):
-            return None
-        cycle = self._pending.cycle(tree, queue.name, queue.parent)
-        if cycle:
-            path = "' below '".join(cycle)
-            return denied(
-                f"queue '{queue.name}' cannot be below '{queue.parent}': another edit is putting"
-                f" '{path}', and '{queue.name}' would be among its own ancestors"
-            )
-        if not request.is_dry_run and (stored is None or stored.version):
-            self._pending.add(queue.name, queue.parent, stored.version if stored else "")
-        return None
+
+def _refused_cycle(queue: QueueShape, cycle: list[str]) -> Verdict:
+    path = "' below '".join(cycle)
+    return denied(
+        f"queue '{queue.name}' cannot be below '{queue.parent}': another edit is putting"
+        f" '{path}', and '{queue.name}' would be among its own ancestors"
+    )
 
 
 @dataclass(slots=True)

@@ -60,7 +60,6 @@ class PendingPlaces:
 
 
 def _is_open(place: _Place, tree: Tree) -> bool:
+    """Return whether an edit may still be stored; a queue without a version is not stored yet."""
     stored = tree.get(place.queue)
-    if stored is None or not place.version:
-        return stored is None and not place.version
-    return stored.version == place.version
+    return (stored.version if stored is not None else "") == place.version

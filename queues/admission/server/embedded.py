@@ -14,7 +14,7 @@ from queues.admission.install.registration import (
     ServiceTarget,
     UrlTarget,
 )
-from queues.admission.routes import ListedTree, Routes
+from queues.admission.routes import Routes
 from queues.admission.server.server import AdmissionServer
 from queues.admission.server.switches import (
     configurations_off,
@@ -22,6 +22,7 @@ from queues.admission.server.switches import (
     settings_from_environment,
 )
 from queues.admission.server.withdrawal import AdmissionWithdrawal
+from queues.admission.watched_tree import WatchedTree
 
 
 def admission_server() -> AdmissionServer | AdmissionWithdrawal:
@@ -42,9 +43,17 @@ def admission_server() -> AdmissionServer | AdmissionWithdrawal:
         namespace, _, name = service.partition("/")
         target = ServiceTarget(namespace=namespace, name=name or "admission")
         names = [f"{target.name}.{namespace}.svc", f"{target.name}.{namespace}.svc.cluster.local"]
+    tree = WatchedTree(gateway)
     return AdmissionServer(
         gateway=gateway,
-        routes=Routes(tree=ListedTree(gateway), settings=pods, compares_quotas=compares_quotas),
+        routes=Routes(
+            tree=tree,
+            with_ancestors=tree.with_ancestors,
+            remember=tree.assume,
+            settings=pods,
+            compares_quotas=compares_quotas,
+        ),
+        follow=tree.start,
         folder=Path(settings.KAIWEB_HOME) / "admission",
         registration=Registration(
             target=target,

@@ -94,6 +94,7 @@ class AdmissionServer:
     folder : for certificates and the port of the last run
     registration : with an empty bundle; a `UrlTarget` gets the real port
     secret_namespace : where replicas share their certificates; "" keeps them in the folder alone
+    follow : starts to follow what the routes read, until the event is set
     """
 
     gateway: Gateway
@@ -105,6 +106,7 @@ class AdmissionServer:
     names: Sequence[str] = ("127.0.0.1", "localhost")
     secret_namespace: str = ""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    follow: Callable[[threading.Event], None] = lambda _stop: None
     _stop: threading.Event = field(default_factory=threading.Event)
     _server: uvicorn.Server | None = None
     _socket: socket.socket | None = None
@@ -131,6 +133,7 @@ class AdmissionServer:
         config.load()
         self._context = config.ssl
         self._server = uvicorn.Server(config)
+        self.follow(self._stop)
         self._thread("admission", self._serve)
         self._thread("admission-upkeep", lambda: self._keep_registered(certificates))
         log.info("admission webhooks at https://%s:%d", self.host, self.port)
