@@ -109,6 +109,8 @@ class KindStore(Generic[O]):
         """Store an object unless a newer one is stored; return whether it was stored."""
         key = value.key
         stored = self.objects.get(key)
+        if stored is value:
+            return True
         if stored is not None and version_number(stored.metadata.resource_version) > version:
             return False
         self._forget(key)

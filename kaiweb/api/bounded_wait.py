@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-FIRST_PAUSE_S = 0.02
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.1
 
 
 def wait_until(
@@ -16,8 +16,7 @@ def wait_until(
 ) -> bool:
     """Return whether the condition was fulfilled within the time.
 
-    The pauses double, so that 0.6 s cost six looks and a condition that is fulfilled after 0.1 s is seen
-    0.06 s later at most.
+    The pauses grow to a tenth of a second: a simulation of a second should not be seen half a second late.
     """
     waited_s, pause_s = 0.0, FIRST_PAUSE_S
     while not is_fulfilled():
@@ -26,5 +25,5 @@ def wait_until(
             return False
         sleep(pause_s)
         waited_s += pause_s
-        pause_s *= 2
+        pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
     return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from uuid import UUID, uuid5
 
 from scheduler.core.arrays import Amounts
@@ -146,15 +147,30 @@ class LivingCluster:
         return held
 
     def _seen(self, group: PodGroupInput) -> PodGroupInput:
+        """Return a pod group as it is now; the same object if nothing about it has changed."""
         key = key_of(group)
         tasks = [self._seen_task(task) for task in group.tasks if task.uid in self.places]
+        tasks += [pod.task for pod in self.leaving.get(key, ())]
+        last_start = self._moment(self.last_start_s.get(key))
+        stale_since = self._moment(self.stale_since_s.get(key))
+        ends_by = self._end_of_run(group)
+        is_same = (
+            self.now_s == 0.0
+            and last_start == group.last_start
+            and stale_since == group.stale_since
+            and ends_by == group.ends_by
+            and len(tasks) == len(group.tasks)
+            and all(map(is_, tasks, group.tasks))
+        )
+        if is_same:
+            return group
         return replace(
             group,
             created=group.created - self.now_s,
-            last_start=self._moment(self.last_start_s.get(key)),
-            stale_since=self._moment(self.stale_since_s.get(key)),
-            ends_by=self._end_of_run(group),
-            tasks=(*tasks, *(pod.task for pod in self.leaving.get(key, ()))),
+            last_start=last_start,
+            stale_since=stale_since,
+            ends_by=ends_by,
+            tasks=tuple(tasks),
         )
 
     def _end_of_run(self, group: PodGroupInput) -> float | None:
@@ -169,6 +185,14 @@ class LivingCluster:
 
     def _seen_task(self, task: TaskInput) -> TaskInput:
         place = self.places[task.uid]
+        is_same = (
+            place.status is task.status
+            and place.node == task.node
+            and place.gpu_groups == task.gpu_groups
+            and place.nominated_node == task.nominated_node
+        )
+        if is_same:
+            return task
         return replace(
             task,
             status=place.status,

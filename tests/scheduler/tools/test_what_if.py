@@ -10,10 +10,13 @@ import pytest
 
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
 from queues.editing import edits
+from scheduler.load.build import SnapshotBuilder
+from scheduler.loop.kept_cluster import different_parts
 from scheduler.tools.simulate.what_if.answer import answer_of
-from scheduler.tools.simulate.what_if.picture import take_picture
+from scheduler.tools.simulate.what_if.edited import apply_edits, settings_of_picture
+from scheduler.tools.simulate.what_if.picture import PictureStore, take_picture
 from scheduler.tools.simulate.what_if.question import QuestionError, read_question
-from scheduler.tools.simulate.what_if.run import Outcome, simulate
+from scheduler.tools.simulate.what_if.run import Outcome, _inputs, simulate
 from tests.scheduler.load.objects import group, node, pod, queue
 from tests.scheduler.loop.harness import FREE, START, Harness, harness
 
@@ -272,3 +275,31 @@ def test_a_question_that_cannot_be_read_names_the_field(question: Any, pointer: 
 def test_objects_that_do_not_exist_are_refused(contest: Harness, question: Any) -> None:
     with pytest.raises(QuestionError):
         ask(contest, **question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"queues": [{"name": "a", "edit": {"quota": {"gpu": 6}}}]},
+        {"workloads": {"remove": ["ns/run-0"], "add": [{"name": "new", "queue": "b", "gpu": 2}]}},
+        {"nodes": {"remove": ["n0"], "add": [{"name": "more", "like": "n1", "count": 2}]}},
+        {"settings": {"args": {"defaultSchedulerName": "other"}}},
+    ],
+)
+def test_the_inputs_before_and_after_edits_are_those_of_separate_snapshots(
+    question: dict[str, Any],
+) -> None:
+    with harness() as shard:
+        seed(shard, random.Random(5))
+        picture = take_picture(shard.gateway, "default", shard.now.timestamp())
+    after = apply_edits(picture, read_question(question), {})
+    assert after.errors == ()
+    settings = settings_of_picture(picture, "default")
+    before_edits, after_edits = _inputs(picture, settings, after)
+    for inputs, shown, used in (
+        (before_edits, picture, settings),
+        (after_edits, after.picture, after.settings),
+    ):
+        builder = SnapshotBuilder(used.params, origin=shown.taken_at)
+        separate = builder.build(PictureStore().view(shown), shown.taken_at).cluster
+        assert different_parts(inputs, separate) == []

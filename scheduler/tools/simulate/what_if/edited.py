@@ -16,7 +16,7 @@ from kube.objects.config import SchedulingShard
 from kube.objects.meta import KubeObject, convert
 from kube.objects.pod import Pod, PodStatus
 from kube.objects.podgroup import PodGroup
-from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS
+from kube.resources import BINDREQUESTS, NODES, PODGROUPS, PODS, Resource
 from kube.values.times import format_time
 from queues.editing import edits
 from queues.tree import hierarchy
@@ -31,7 +31,13 @@ from scheduler.tools.simulate.what_if.objects import (
     workload_objects,
 )
 from scheduler.tools.simulate.what_if.picture import Body, Picture
-from scheduler.tools.simulate.what_if.question import Question, QuestionError, QueueEdit
+from scheduler.tools.simulate.what_if.question import (
+    NodeEdits,
+    Question,
+    QuestionError,
+    QueueEdit,
+    WorkloadEdits,
+)
 
 UNKNOWN_QUEUE = "unknown-queue"
 
@@ -79,7 +85,10 @@ def apply_edits(picture: Picture, question: Question, usage: Mapping[str, Usage]
     queues = EditedQueues({body["metadata"]["name"]: body for body in picture.queues}, usage)
     for number, edit in enumerate(question.queues):
         queues.apply(number, edit, picture.taken_at)
-    objects, warnings = _edited_objects(picture, question, settings.params)
+    objects: Mapping[Resource, tuple[KubeObject, ...]] = picture.objects
+    warnings: tuple[Finding, ...] = ()
+    if question.workloads != WorkloadEdits() or question.nodes != NodeEdits():
+        objects, warnings = _edited_objects(picture, question, settings.params)
     return Edited(
         picture=replace(picture, objects=objects, queues=tuple(queues.bodies.values())),
         settings=settings,

@@ -17,8 +17,8 @@ from scheduler.settings.shard import CONFIG_NAME, ShardSettings
 from scheduler.settings.watched import WATCHED
 
 Body = dict[str, Any]
-#: resourceVersions by which the store tells kinds: served (any will do), and not served.
-LISTED = "1"
+#: resourceVersions by which the store tells kinds: served (above that of every object), and not served.
+LISTED = str(2**62)
 ABSENT = ""
 
 
@@ -45,16 +45,28 @@ class Picture:
     settings: ShardSettings | None = None
     absent: frozenset[Resource] = field(default_factory=frozenset)
 
-    def view(self) -> StoreView:
-        """Return the objects as a scheduling worker's store would hold them."""
-        store = Store()
-        for resource, items in self.objects.items():
-            store.replace(resource, Listing(items=items, resource_version=LISTED))
-        queues = tuple(convert(body, Queue) for body in self.queues)
-        store.replace(QUEUES, Listing(items=queues, resource_version=LISTED))
-        for resource in self.absent:
-            store.replace(resource, Listing(items=(), resource_version=ABSENT))
-        return store.view()
+
+@dataclass(slots=True)
+class PictureStore:
+    """Shows pictures of one cluster as a scheduling worker's store would hold them.
+
+    What two pictures share stays in the store, so that a snapshot builder converts it once.
+    """
+
+    _store: Store = field(default_factory=Store)
+    #: By kind, as shown last.
+    _shown: dict[Resource, tuple[KubeObject, ...]] = field(default_factory=dict)
+
+    def view(self, picture: Picture) -> StoreView:
+        """Return the objects of a picture."""
+        queues = tuple(convert(body, Queue) for body in picture.queues)
+        for resource, items in {**picture.objects, QUEUES: queues}.items():
+            if self._shown.get(resource) is not items:
+                self._store.replace(resource, Listing(items=items, resource_version=LISTED))
+                self._shown[resource] = items
+        for resource in picture.absent:
+            self._store.replace(resource, Listing(items=(), resource_version=ABSENT))
+        return self._store.view()
 
 
 def take_picture(gateway: Gateway, shard: str, now: float) -> Picture:

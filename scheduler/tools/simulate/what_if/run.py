@@ -11,6 +11,7 @@ from queues.tree.amounts import Usage
 from queues.tree.shape import Finding, Severity
 from queues.workloads.reasons import GROUP_INCOMPLETE, NOT_EVALUATED
 from scheduler.core.arrays import GPU_INDEX, Amounts
+from scheduler.core.cluster.inputs import ClusterInput
 from scheduler.core.decisions import Bind, Evict
 from scheduler.core.session.session import Session
 from scheduler.explain.texts import evict_message
@@ -18,8 +19,8 @@ from scheduler.explain.verdicts import verdicts
 from scheduler.load.build import SnapshotBuilder
 from scheduler.settings.shard import ShardSettings
 from scheduler.tools.simulate.living import LivingCluster, key_of
-from scheduler.tools.simulate.what_if.edited import apply_edits, settings_of_picture
-from scheduler.tools.simulate.what_if.picture import Picture
+from scheduler.tools.simulate.what_if.edited import Edited, apply_edits, settings_of_picture
+from scheduler.tools.simulate.what_if.picture import Picture, PictureStore
 from scheduler.tools.simulate.what_if.question import Question
 
 #: A simulation that takes longer is ended after its current cycle, with a warning.
@@ -134,9 +135,10 @@ def simulate(
             question=question, picture=picture, errors=after.errors, warnings=after.warnings
         )
     is_time_up = _deadline(clock, started + time_limit_s)
-    edited = _run(after.picture, after.settings, question.cycles, is_time_up)
     settings = settings_of_picture(picture, question.shard)
-    unedited = _run(picture, settings, max(1, edited.cycles), is_time_up)
+    before_edits, after_edits = _inputs(picture, settings, after)
+    edited = _run(after_edits, after.settings, picture.taken_at, question.cycles, is_time_up)
+    unedited = _run(before_edits, settings, picture.taken_at, max(1, edited.cycles), is_time_up)
     return Outcome(
         question=question,
         picture=picture,
@@ -151,12 +153,25 @@ def _deadline(clock: Callable[[], float], end: float) -> Callable[[], bool]:
     return lambda: clock() >= end
 
 
-def _run(
-    picture: Picture, settings: ShardSettings, cycles: int, is_time_up: Callable[[], bool]
-) -> Course:
+def _inputs(
+    picture: Picture, settings: ShardSettings, after: Edited
+) -> tuple[ClusterInput, ClusterInput]:
+    """Return the input of the core before and after the edits, converting once what both have."""
+    store = PictureStore()
     builder = SnapshotBuilder(settings.params, origin=picture.taken_at)
-    snapshot = builder.build(picture.view(), picture.taken_at)
-    inputs = snapshot.cluster
+    before_edits = builder.build(store.view(picture), picture.taken_at).cluster
+    if after.settings.params != settings.params:
+        builder = SnapshotBuilder(after.settings.params, origin=picture.taken_at)
+    return before_edits, builder.build(store.view(after.picture), picture.taken_at).cluster
+
+
+def _run(
+    inputs: ClusterInput,
+    settings: ShardSettings,
+    taken_at: float,
+    cycles: int,
+    is_time_up: Callable[[], bool],
+) -> Course:
     cluster = LivingCluster(inputs.nodes, inputs.queues, settings.core, base=inputs)
     for group in inputs.pod_groups:
         cluster.submit(group)
@@ -168,9 +183,9 @@ def _run(
             "pods": sum(len(group.tasks) for group in inputs.pod_groups),
         }
     )
-    session, now = None, picture.taken_at
+    session, now = None, taken_at
     while course.cycles < cycles and not (course.cycles and is_time_up()):
-        now = picture.taken_at + cluster.now_s
+        now = taken_at + cluster.now_s
         session = cluster.step(is_time_up)
         course.cycles += 1
         _note(course, session)
