@@ -14,6 +14,7 @@ from queues.admission.install.registration import (
     ServiceTarget,
     UrlTarget,
 )
+from queues.admission.objects.watched_tree import WatchedTree
 from queues.admission.routes import Routes
 from queues.admission.server.server import AdmissionServer
 from queues.admission.server.switches import (
@@ -22,7 +23,6 @@ from queues.admission.server.switches import (
     settings_from_environment,
 )
 from queues.admission.server.withdrawal import AdmissionWithdrawal
-from queues.admission.watched_tree import WatchedTree
 
 
 def admission_server() -> AdmissionServer | AdmissionWithdrawal:

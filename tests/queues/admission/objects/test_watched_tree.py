@@ -10,8 +10,8 @@ import pytest
 
 from kube.resources import QUEUES
 from kube.watch import Reflector
+from queues.admission.objects.watched_tree import ASSUMED_S, WatchedTree
 from queues.admission.routes import VALIDATE_QUEUE, Routes
-from queues.admission.watched_tree import ASSUMED_S, WatchedTree
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import queue_body
 
