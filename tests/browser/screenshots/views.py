@@ -26,6 +26,7 @@ def at(path: str) -> Visit:
 
     def visit(page: Page) -> None:
         page.goto(path)
+        page.locator("main, form").first.wait_for()
         page.wait_for_timeout(SETTLE_MS)
 
     return visit

@@ -1,5 +1,5 @@
 import { IconChevronsLeft, IconChevronsRight, IconSearch } from "@tabler/icons-react";
-import { Suspense, useState } from "react";
+import { Suspense, useEffect, useRef, useState } from "react";
 import { Link, NavLink, Outlet, useLocation, useNavigation } from "react-router";
 import { DraftTray } from "../editing/DraftTray.tsx";
 import { PALETTE, SHELL } from "../i18n/app.ts";
@@ -14,6 +14,7 @@ import { PAGES } from "./pages.ts";
 import styles from "./Shell.module.css";
 import { ShortcutHelp } from "./ShortcutHelp.tsx";
 import { UserMenu } from "./UserMenu.tsx";
+import { usePageFocus } from "./usePageFocus.ts";
 import { useShortcuts } from "./useShortcuts.ts";
 
 /** Loaded when they are first opened, because the first paint does not need them. */
@@ -31,13 +32,23 @@ export function Shell() {
     () => setUndoing(true),
   );
   const { pathname } = useLocation();
+  const nav = useRef<HTMLElement>(null);
+  // On a phone the navigation scrolls sideways.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the current link changes with the path
+  useEffect(() => {
+    nav.current
+      ?.querySelector('[aria-current="page"]')
+      ?.scrollIntoView?.({ inline: "nearest", block: "nearest" });
+  }, [pathname]);
+  const main = useRef<HTMLElement>(null);
+  const onLeave = usePageFocus(main);
   const isLoading = useNavigation().state === "loading";
   return (
     <div className={`${styles.shell} ${navFolded ? styles.folded : ""}`}>
       <a className={styles.skip} href="#main">
         {SHELL.skip}
       </a>
-      <nav className={styles.nav} aria-label={SHELL.navigation}>
+      <nav ref={nav} className={styles.nav} aria-label={SHELL.navigation}>
         <Link to="/" className={styles.brand} aria-label={SHELL.home}>
           <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" />
           <span className={styles.word}>{SHELL.product}</span>
@@ -80,7 +91,14 @@ export function Shell() {
         </button>
         <UserMenu onHelp={help.open} />
       </section>
-      <main id="main" className={styles.main} tabIndex={-1} aria-busy={isLoading}>
+      <main
+        id="main"
+        ref={main}
+        className={styles.main}
+        tabIndex={-1}
+        aria-busy={isLoading}
+        onClickCapture={onLeave}
+      >
         <OfflineBanner />
         <HealthBanner />
         <Boundary key={`${pathname} ${utc} ${memoryUnit}`}>

@@ -265,11 +265,11 @@ const TEXT_HINT: Record<TextField, string> = {
   displayName: "the name of the queue",
   preemptMinRuntime: "for example 5m or 1h30m",
   reclaimMinRuntime: "for example 5m or 1h30m",
-  maxRunTime: "for example 8h; 0s ends what the queue above states",
+  maxRunTime: "for example 8h; 0s for none",
   requeueDelay: "for example 30m",
   labels: "for example team=a, cost=7",
   userFairness: "",
-  gpuModels: "for example NVIDIA-H100=4/8, NVIDIA-A100=8/-",
+  gpuModels: "for example NVIDIA-H100=4/8",
 };
 const SHORT_PART_NAME: Record<Part, string> = { quota: "Quota", limit: "Limit", weight: "Weight" };
 

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu } from "@mantine/core";
-import { IconCheck, IconColumns3 } from "@tabler/icons-react";
+import { IconColumns3 } from "@tabler/icons-react";
 import { TABLE } from "../i18n/ui.ts";
 import type { Column } from "./columns.ts";
 import { usePreferences } from "./preferences.ts";
@@ -15,7 +15,16 @@ export function ColumnMenu<T>({ table, columns }: Props<T>) {
     set({ hiddenColumns: { ...hiddenColumns, [table]: next } });
   };
   return (
-    <Menu position="bottom-end" width={220} shadow="md" closeOnItemClick={false}>
+    <Menu
+      position="bottom-end"
+      width={220}
+      shadow="md"
+      closeOnItemClick={false}
+      // Inside the landmark of its table, but not cut off where that ends.
+      withinPortal={false}
+      floatingStrategy="fixed"
+      withInitialFocusPlaceholder={false}
+    >
       <Menu.Target>
         <ActionIcon
           variant="subtle"
@@ -29,20 +38,11 @@ export function ColumnMenu<T>({ table, columns }: Props<T>) {
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
-        {columns.slice(1).map(({ key, label }) => {
-          const isShown = !hidden.includes(key);
-          return (
-            <Menu.Item
-              key={key}
-              role="menuitemcheckbox"
-              aria-checked={isShown}
-              leftSection={isShown ? <IconCheck size={16} /> : <span style={{ width: 16 }} />}
-              onClick={() => toggle(key)}
-            >
-              {label}
-            </Menu.Item>
-          );
-        })}
+        {columns.slice(1).map(({ key, label }) => (
+          <Menu.CheckboxItem key={key} checked={!hidden.includes(key)} onChange={() => toggle(key)}>
+            {label}
+          </Menu.CheckboxItem>
+        ))}
       </Menu.Dropdown>
     </Menu>
   );

@@ -21,6 +21,8 @@ export function Dialog({ title, size = "lg", opened = true, onClose, children }:
       onClose={onClose}
       size={size}
       title={<b>{title}</b>}
+      // Without a transform, within which options of a select would be cut off where the dialog ends.
+      transitionProps={{ transition: "fade" }}
       closeButtonProps={{ "aria-label": CLOSE }}
     >
       {children}

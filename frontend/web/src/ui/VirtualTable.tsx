@@ -9,6 +9,7 @@ import { TableHeader } from "./TableHeader.tsx";
 import { type RowActions, TableRow } from "./TableRow.tsx";
 import { useLatest } from "./useLatest.ts";
 import { useRemeasure } from "./useRemeasure.ts";
+import { useReturnToRow } from "./useReturnToRow.ts";
 import { useStableOrder } from "./useStableOrder.ts";
 import styles from "./VirtualTable.module.css";
 
@@ -69,9 +70,18 @@ export function VirtualTable<T>(props: Props<T>) {
     const bounded = Math.min(Math.max(0, index), order.length - 1);
     setActive(order[bounded] ?? null);
     virtual.scrollToIndex(bounded);
-    requestAnimationFrame(() =>
-      scroller.current?.querySelector<HTMLElement>(`[data-index="${bounded}"]`)?.focus(),
-    );
+    const focusDrawn = (frames: number) =>
+      requestAnimationFrame(() => {
+        const drawn = scroller.current?.querySelector<HTMLElement>(`[data-index="${bounded}"]`);
+        if (drawn) drawn.focus();
+        else if (frames > 0) focusDrawn(frames - 1);
+      });
+    focusDrawn(DRAWN_WITHIN_FRAMES);
+  };
+  const noteOpened = useReturnToRow(name, order, focusRow);
+  const open = (row: T) => {
+    noteOpened(rowKey(row));
+    onOpen?.(row);
   };
   const onKeyDown = (event: KeyboardEvent, index: number, row: T) => {
     if (event.target !== event.currentTarget) return;
@@ -83,13 +93,13 @@ export function VirtualTable<T>(props: Props<T>) {
     if (target !== undefined) {
       event.preventDefault();
       focusRow(target);
-    } else if (event.key === "Enter" && onOpen !== undefined) onOpen(row);
+    } else if (event.key === "Enter") open(row);
   };
   // A ref keeps its identity, so that new handlers do not draw all rows again.
   const actions = useLatest<RowActions<T>>({
     onKeyDown,
     onFocus: (row) => setActive(rowKey(row)),
-    onOpen: (row) => onOpen?.(row),
+    onOpen: open,
   });
 
   return (
@@ -150,6 +160,9 @@ export function VirtualTable<T>(props: Props<T>) {
     </Card>
   );
 }
+
+/** A table that has just been opened knows only after some frames which of its rows are in view. */
+const DRAWN_WITHIN_FRAMES = 30;
 
 /** One array for ever, so that columns are not chosen anew at every render. */
 const NONE_HIDDEN: readonly string[] = [];
