@@ -171,10 +171,15 @@ def test_axe_finds_nothing_in_the_tray_of_the_draft(page: Page):
     expect(tray).to_have_count(0)
 
 
+@pytest.fixture
+def running_pod(stack: Stack) -> Iterator[None]:
+    stack.kubectl("apply", "-f", "-", stdin=manifests.pod("opens", queue=QUEUE))
+    yield
+    stack.kubectl("delete", "pod", "opens", "-n", manifests.NAMESPACE, "--now")
+
+
 @pytest.mark.parametrize("path", ["/workloads", "/scheduler"])
-def test_the_focus_comes_back_to_the_row_that_was_opened(stack: Stack, page: Page, path: str):
-    manifest = manifests.pod("opens", queue=QUEUE)
-    stack.kubectl("apply", "-f", "-", stdin=manifest)
+def test_the_focus_comes_back_to_the_row_that_was_opened(running_pod: None, page: Page, path: str):
     page.goto(path)
     row = page.get_by_role("grid").locator("[data-index]").first
     row.focus()
@@ -183,4 +188,3 @@ def test_the_focus_comes_back_to_the_row_that_was_opened(stack: Stack, page: Pag
     expect(page.locator("main")).to_be_focused()
     page.go_back()
     expect(page.get_by_role("grid").locator(":focus")).to_have_count(1)
-    stack.kubectl("delete", "pod", "opens", "-n", manifests.NAMESPACE, "--now")

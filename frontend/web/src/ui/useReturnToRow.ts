@@ -1,4 +1,4 @@
-import { useEffect, useEffectEvent } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { useLocation, useNavigationType } from "react-router";
 
 /** The row by which each entry of the history was left, by entry and table. */
@@ -16,11 +16,12 @@ export function useReturnToRow(
 ): (row: string) => void {
   const entry = `${useLocation().key} ${table}`;
   const isBack = useNavigationType() === "POP";
-  const index = isBack ? order.indexOf(openedRows.get(entry) ?? "") : -1;
-  const isThere = index !== -1;
+  // What the table was left by before it was shown now; a row that is opened now leads away.
+  const [left, setLeft] = useState(() => (isBack ? openedRows.get(entry) : undefined));
+  const isThere = left !== undefined && order.includes(left);
   const goBack = useEffectEvent(() => {
-    openedRows.delete(entry);
-    focusRow(index);
+    if (left !== undefined) focusRow(order.indexOf(left));
+    setLeft(undefined);
   });
   useEffect(() => {
     if (isThere) goBack();

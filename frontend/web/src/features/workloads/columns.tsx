@@ -89,7 +89,7 @@ export function workloadColumns(
     {
       key: "age",
       label: WORKLOAD_COLUMNS.age,
-      width: "60px",
+      width: "72px",
       numeric: true,
       sortBy: (row) => -Date.parse(row.createdAt),
       render: (row) => <Elapsed since={row.createdAt} />,
