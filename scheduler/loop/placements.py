@@ -43,7 +43,8 @@ def placements_of(session: Session, bound: Collection[TaskRef], at: datetime) ->
 
 
 def write_placements(shard: str, placements: Collection[Placement]) -> None:
-    """Write placements; one of a pod of the same name is replaced."""
+    """Write placements; of several of one pod, and over one that is stored, the last holds."""
+    newest = {placement.pod: placement for placement in placements}
     PlacementRecord.objects.bulk_create(
         [
             PlacementRecord(
@@ -54,7 +55,7 @@ def write_placements(shard: str, placements: Collection[Placement]) -> None:
                 at=placement.at,
                 reason=placement.reason,
             )
-            for placement in placements
+            for placement in newest.values()
         ],
         update_conflicts=True,
         unique_fields=("pod",),

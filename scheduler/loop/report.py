@@ -299,10 +299,11 @@ class Reporter:
                 summaries = [*self._evicting, newest]
                 self._evicting.clear()
                 placements, self._placements = self._placements, []
-            for summary in summaries:
-                self._write(partial(self.write, self.shard, summary))
+            # The oldest first: a pod whose bind failed may have been placed again since.
             if placements:
                 self._write(partial(write_placements, self.shard, placements))
+            for summary in summaries:
+                self._write(partial(self.write, self.shard, summary))
 
     def _write(self, write: Callable[[], object]) -> None:
         try:

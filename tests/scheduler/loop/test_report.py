@@ -13,6 +13,7 @@ from kube.keys import BIND_FAILURES
 from kube.resources import PODGROUPS, PODS, PRIORITY_CLASSES, QUEUES, SHARDS
 from queues.models import LiveChange
 from scheduler.loop.cycle import CycleSummary
+from scheduler.loop.placements import Placement, write_placements
 from scheduler.loop.report import Reporter, is_idle, report_cycle
 from scheduler.models import (
     EvictionRecord,
@@ -59,6 +60,17 @@ def test_why_a_pod_was_placed_is_written_for_binds_that_reached_the_cluster(
     assert (row.pod, row.workload, row.node, row.at) == ("ns/small-0", "ns/small", "n0", START)
     assert row.reason["strategy"] == "binpack"
     assert (row.reason["possible"], row.reason["nextNode"]) == (2, "n1")
+
+
+@pytest.mark.django_db
+def test_of_several_placements_of_one_pod_the_last_holds() -> None:
+    def placement(node: str) -> Placement:
+        return Placement(pod="ns/p", workload="ns/w", node=node, at=START, reason={})
+
+    write_placements("default", [placement("n0"), placement("n1")])
+    assert [row.node for row in PlacementRecord.objects.all()] == ["n1"]
+    write_placements("default", [placement("n2")])
+    assert [row.node for row in PlacementRecord.objects.all()] == ["n2"]
 
 
 @pytest.mark.django_db
