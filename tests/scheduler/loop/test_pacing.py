@@ -49,7 +49,7 @@ def test_fruitless_search_is_followed_by_a_rest_of_four_times_its_cost() -> None
 def test_search_that_found_something_goes_on_at_once() -> None:
     pacer, clock = made()
     searches(pacer)
-    search(pacer, clock, 2.0, found=1)
+    search(pacer, clock, 2.0, solved=1)
     assert searches(pacer)
 
 
