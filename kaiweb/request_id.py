@@ -1,4 +1,7 @@
-"""Give every request an id, which appears in its answer, in problem bodies and in the log."""
+"""Give every request an id, which appears in its answer, in problem bodies, in the audit log and in the log.
+
+It is that of the header Request-Id, or the trace id of `traceparent` (W3C Trace Context), or a new one.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 
 HEADER = "Request-Id"
 ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+TRACEPARENT = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 current: ContextVar[str] = ContextVar("request_id", default="")
 
 
@@ -21,8 +25,7 @@ class RequestIdMiddleware:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        sent_id = request.headers.get(HEADER, "")
-        request_id = sent_id if ACCEPTABLE.fullmatch(sent_id) else uuid.uuid4().hex
+        request_id = _sent_id(request) or uuid.uuid4().hex
         token = current.set(request_id)
         try:
             response = self._get_response(request)
@@ -30,3 +33,12 @@ class RequestIdMiddleware:
             current.reset(token)
         response[HEADER] = request_id
         return response
+
+
+def _sent_id(request: HttpRequest) -> str:
+    """Return the id that the caller sent; empty if there is none that can be used."""
+    sent_id = request.headers.get(HEADER, "")
+    if ACCEPTABLE.fullmatch(sent_id):
+        return sent_id
+    trace = TRACEPARENT.fullmatch(request.headers.get("traceparent", ""))
+    return trace[1] if trace else ""

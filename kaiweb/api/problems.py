@@ -22,6 +22,10 @@ PROBLEM = {
                 {"$ref": "#/components/schemas/Shard"},
             ]
         },
+        "preview": {
+            "type": "integer",
+            "description": "Of preview-stale: the simulation that is worse than the preview.",
+        },
     },
     "required": ["type", "title", "status", "detail", "instance", "requestId", "errors"],
 }

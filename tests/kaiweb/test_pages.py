@@ -51,6 +51,10 @@ def test_old_sessions_go_but_the_last_ones_stay(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_harmless_request_id_is_kept_and_a_bad_one_replaced() -> None:
     assert Client().get("/healthz", headers={"Request-Id": "ci-7"})["Request-Id"] == "ci-7"
+    trace = f"00-{'ab' * 16}-{'cd' * 8}-01"
+    assert Client().get("/healthz", headers={"traceparent": trace})["Request-Id"] == "ab" * 16
+    unusable = {"traceparent": f"00-{'0' * 32}-{'cd' * 8}-01"}
+    assert Client().get("/healthz", headers=unusable)["Request-Id"] != "0" * 32
     answer = Client().get("/healthz", headers={"Request-Id": "a b\tc"})["Request-Id"]
     assert len(answer) == 32
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from django.contrib.auth.models import User
@@ -37,6 +37,7 @@ from kaiweb.planning.change_sets import Caller
 from kaiweb.planning.export import patch_of
 from kaiweb.planning.hidden_names import refuse_hidden_edits
 from kaiweb.planning.plan import Body
+from kaiweb.planning.previews import is_worse
 from queues.access.rights import Rights, rights_of
 from queues.cluster import gateway
 from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_body
@@ -230,7 +231,6 @@ class ChangeApply(View):
             row.reason = body.reason
             if not is_dry:
                 row.save(update_fields=["reason"])
-        _check_preview(row, body)
         queues = change_sets.live_queues(gateway())
         stale = change_sets.stale_queues(row, queues)
         if stale:
@@ -244,9 +244,11 @@ class ChangeApply(View):
         change_sets.require_rights(queues, plan, who.rights)
         drain = drains.drain_of(plan)
         change_sets.require_drain(drain, who)
+        change_sets.require_state(row, change_sets.APPLICABLE)
+        question = change_sets.preview_question(row, drain)
+        _check_preview(request, row, body.preview, question)
         if is_dry:
-            change_sets.require_state(row, change_sets.APPLICABLE)
-            preview = preview_of(request, change_sets.preview_question(row, drain))
+            preview = preview_of(request, question)
             return Response({**change_item(row, queues), **preview})
         change_sets.apply(gateway(), row, plan, who)
         change_sets.drain(gateway(), row, drain, who)
@@ -345,16 +347,36 @@ def _effective_rights(request: Request, row: ChangeSet) -> Rights:
     return replace(approving, username=own.username)
 
 
-def _check_preview(row: ChangeSet, body: _Apply) -> None:
-    """Refuse a preview that is old or of other edits, and evictions without a reason."""
-    if body.preview is None:
+def _check_preview(
+    request: Request, row: ChangeSet, number: int | None, question: dict[str, Any]
+) -> None:
+    """Refuse a preview of other edits, one that has become worse, and evictions without a reason.
+
+    A preview that is too old is made again, and may only be as good as it was.
+
+    Parameters
+    ----------
+    number : the preview that the caller has seen; None: nothing is checked
+    """
+    if number is None:
         return
-    rows = Simulation.objects.filter(pk=body.preview, state=SimulationState.DONE)
-    preview = rows.first()
-    is_old = preview is None or preview.created_at < timezone.now() - PREVIEW_LIFE
-    if preview is None or is_old or preview.pk != row.preview_id:
-        raise Problem(
-            "preview-stale", "preview the change again: the preview is old, or of other edits"
-        )
+    preview = Simulation.objects.filter(pk=number, state=SimulationState.DONE).first()
+    if preview is None or preview.pk != row.preview_id:
+        raise Problem("preview-stale", "preview the change again: the preview is of other edits")
+    if preview.created_at < timezone.now() - PREVIEW_LIFE:
+        preview = _repeated(request, preview, question)
     if preview.verdict == "evicts" and not row.reason.strip():
         raise Problem("validation", "reason: expected one, because the change evicts workloads")
+
+
+def _repeated(request: Request, preview: Simulation, question: dict[str, Any]) -> Simulation:
+    """Return a new preview that is not worse than an old one."""
+    if not caller(request).may_simulate:
+        raise Problem("preview-stale", "preview the change again: the preview is old")
+    newer = start_simulation(request, question, PREVIEW_WAIT_S)
+    if newer.state != SimulationState.DONE:
+        raise Problem("preview-stale", "the preview is old, and a new one was not finished in time")
+    if is_worse(newer.answer, preview.answer):
+        detail = "the cluster has changed, and the change does more harm than its preview says"
+        raise Problem("preview-stale", detail, extra={"preview": newer.pk})
+    return newer

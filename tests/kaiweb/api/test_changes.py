@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from kaiweb.models import ChangeSet, ChangeStep
+from kaiweb.models import ChangeSet, ChangeStep, Simulation
 from kaiweb.planning import change_sets, simulations
 from kube.errors import ForbiddenError, ServerError
 from kube.resources import QUEUES
@@ -242,6 +242,33 @@ def test_a_preview_belongs_to_the_change(client: APIClient) -> None:
     wrong = act(client, change, "apply", {"preview": preview + 1})
     assert (wrong.status_code, slug(wrong)) == (409, "preview-stale")
     assert act(client, change, "apply", {"preview": preview}).status_code == 200
+
+
+def test_an_old_preview_is_made_again_and_may_not_have_become_worse(client: APIClient) -> None:
+    change = draft(client)
+    preview = act(client, change, "preview").json()["preview"]
+    row = Simulation.objects.get(pk=preview)
+    row.created_at -= timedelta(seconds=61)
+    row.answer = {**row.answer, "verdict": "no-effect"}
+    row.save()
+    worse = act(client, change, "apply", {"preview": preview})
+    assert (worse.status_code, slug(worse)) == (409, "preview-stale")
+    newer = Simulation.objects.get(pk=worse.json()["preview"])
+    assert (newer.verdict, Simulation.objects.count()) == ("safe", 2)
+    Simulation.objects.filter(pk=preview).update(answer=newer.answer)
+    assert act(client, change, "apply", {"preview": preview}).status_code == 200
+    assert Simulation.objects.count() == 3
+
+
+def test_an_old_preview_is_refused_to_a_token_that_may_not_simulate(
+    client: APIClient, admin: User
+) -> None:
+    change = draft(client)
+    preview = act(client, change, "preview").json()["preview"]
+    then = timezone.now() - timedelta(seconds=61)
+    Simulation.objects.filter(pk=preview).update(created_at=then)
+    refused = act(token_client(admin, ["queues:write"]), change, "apply", {"preview": preview})
+    assert (refused.status_code, slug(refused)) == (409, "preview-stale")
 
 
 def test_the_policy_decides_about_a_bound_below_use(
