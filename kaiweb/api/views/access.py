@@ -85,6 +85,7 @@ class TokenExchange(View):
     """Tokens for CI pipelines."""
 
     shows = Shows.ITSELF
+    needs_read = False
     authentication_classes = ()
     permission_classes = (AllowAny,)
 

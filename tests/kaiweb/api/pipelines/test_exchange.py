@@ -160,6 +160,10 @@ def test_many_failures_from_one_address_are_throttled(issuer: Issuer) -> None:
     assert send(issuer.id_token(), REMOTE_ADDR="192.0.2.7").status_code == 201
 
 
+def test_the_methods_of_the_address_are_told_without_a_log_in() -> None:
+    assert [APIClient().options(URL).status_code, APIClient().get(URL).status_code] == [200, 405]
+
+
 def test_without_rules_there_is_no_exchange() -> None:
     assert send("a.b.c").status_code == 404
 
