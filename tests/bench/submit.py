@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from kube.client import connect
+from kube.client import HttpGateway, connect
 from kube.gateway import Gateway
 from kube.link import Target
 from kube.objects.pod import Pod
@@ -17,7 +17,7 @@ from tests.integration.stack import Stack
 CLIENTS = 16
 
 
-def gateway_to(stack: Stack) -> Gateway:
+def gateway_to(stack: Stack) -> HttpGateway:
     """Connect to the cluster of an installation."""
     return connect(Target(kubeconfig=stack.kubeconfig, pool_size=CLIENTS))
 
