@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python requirements/install.py
 UV := $(BIN)/python -m uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 FRONTEND := frontend/build.py $(shell find frontend/web -path frontend/web/node_modules -prune -o -path frontend/web/dist -prune -o -type f -name '*.[tjc]*' -print)
 
-.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak faults abuse bench bench-dashboard lint fmt clean lock dist dist-check docs kubectl
+.PHONY: setup dev run first-hour test test-unit coverage fuzz fuzz-long fuzz-devices preview-equals-cluster contract stability check screenshots soak faults operators abuse bench bench-dashboard lint fmt clean lock dist dist-check docs kubectl
 .DEFAULT_GOAL := help
 # Two steps of the set-up at a time: one downloads while the other unpacks.
 MAKEFLAGS += --jobs=2
@@ -131,6 +131,12 @@ soak: dev
 faults: dev
 	@bash tests/prepare.sh
 	$(BIN)/python -m tests.faults $(FAULTS) --pods $(or $(PODS),2000)
+
+# Workloads of four real operators (JobSet, LeaderWorkerSet, PyTorchJob, MPIJob), built with Go, from manifest to done.
+operators: dev
+	@bash tests/prepare.sh
+	$(BIN)/python -m tests.real_cluster.operators.programs --all
+	KAIWEB_OPERATORS=all $(BIN)/python -m pytest tests/deploy/test_operators.py -q
 
 # Hostile clients for ten seconds each; what do they cost the scheduler?
 abuse: dev

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What the tests need beyond Python packages: Chromium and PostgreSQL from Debian's packages, kube-apiserver, etcd,
-# kube-controller-manager and helm built with Go.
+# kube-controller-manager, helm and the JobSet operator built with Go.
 # Where one of them cannot be had, the tests that need it are skipped with a clear line.
 set -u
 cd "$(dirname "$0")/.."
@@ -18,6 +18,7 @@ command -v "${CHROMIUM:-chromium}" >/dev/null || install_package chromium browse
 ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || install_package postgresql PostgreSQL
 if command -v go >/dev/null; then
   .venv/bin/python -m tests.real_cluster.build || echo "kube-apiserver could not be built: its tests will be skipped"
+  .venv/bin/python -m tests.real_cluster.operators.programs || echo "JobSet could not be built: its test will be skipped"
 else
   echo "no Go: the tests against a real kube-apiserver will be skipped"
 fi

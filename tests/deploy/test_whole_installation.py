@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.deploy.whole import TEAM, Whole, await_running, deployment, job, queue, whole_or_skip
+from tests.deploy.chart import NAMESPACE, main_container
+from tests.deploy.whole import TEAM, Whole, await_running, deployment, job, queue
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -19,12 +20,6 @@ REPLICAS = {
     "web": 2, "scheduling-default": 2, "binding": 2, "controllers": 2,
     "mirror": 1, "beat": 1, "worker": 1, "simulations": 1, "operator": 1,
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
-    with whole_or_skip(tmp_path_factory.mktemp("whole"), nodes="4x8") as running:
-        yield running
 
 
 def test_every_replica_of_the_deployments_runs(whole: Whole):
@@ -66,6 +61,38 @@ def test_both_web_processes_answer_and_the_cluster_is_sound(whole: Whole):
         for finding in findings
         if finding["severity"] == "fault"
     ], faults
+
+
+def test_an_edit_of_the_config_reaches_the_deployments(whole: Whole):
+    edit_config(whole, {"binder": {"replicas": 3}, "podGrouper": {"maxConcurrentReconciles": 7}})
+    whole.installed.await_that(
+        lambda: binder_replicas(whole) == 3, "three binders, as the Config asks"
+    )
+    (grouper,) = whole.installed.objects("deployments", "pod-grouper")
+    assert "--max-concurrent-reconciles=7" in main_container(grouper)["command"]
+    whole.kubectl("delete", "deployment", "kaiweb-worker", "-n", NAMESPACE)
+    edit_config(
+        whole, {"binder": {"replicas": None}, "podGrouper": {"maxConcurrentReconciles": None}}
+    )
+    whole.installed.await_that(
+        lambda: binder_replicas(whole) == 2 and has_deployment(whole, "kaiweb-worker"),
+        "what the chart installed, with the Deployment that was deleted",
+    )
+
+
+def edit_config(whole: Whole, spec: dict[str, Any]) -> None:
+    whole.kubectl(
+        "patch", "configs.kai.scheduler", "kai-config", "--type=merge", "-p", json.dumps({"spec": spec})
+    )  # fmt: skip
+
+
+def binder_replicas(whole: Whole) -> int:
+    (binder,) = whole.installed.objects("deployments", "binder")
+    return int(binder["spec"]["replicas"])
+
+
+def has_deployment(whole: Whole, name: str) -> bool:
+    return any(item["metadata"]["name"] == name for item in whole.installed.objects("deployments"))
 
 
 def test_the_standby_scheduler_takes_over_from_a_killed_one(whole: Whole):

@@ -163,7 +163,7 @@ def _kubernetes_go_mod() -> str:
     )
 
 
-def _go_mod_of(name: str, module: str, version: str) -> str:
+def go_mod_of(name: str, module: str, version: str) -> str:
     """Return the module file of a program whose module needs no `replace` lines."""
     answer = go_command("mod", "download", "-json", f"{module}@{version}", cwd=cache_folder())
     upstream = Path(json.loads(answer)["GoMod"]).read_text()
@@ -199,7 +199,7 @@ PROGRAMS = (
         version=ETCD_VERSION,
         package="go.etcd.io/etcd/server/v3",
         ldflags="",
-        go_mod=lambda: _go_mod_of("etcd", "go.etcd.io/etcd/server/v3", ETCD_VERSION),
+        go_mod=lambda: go_mod_of("etcd", "go.etcd.io/etcd/server/v3", ETCD_VERSION),
     ),
 )
 
@@ -226,7 +226,7 @@ HELM = Program(
             for package in ("chartutil", "lint/rules")
         )
     ),
-    go_mod=lambda: _go_mod_of("helm", "helm.sh/helm/v3", HELM_VERSION),
+    go_mod=lambda: go_mod_of("helm", "helm.sh/helm/v3", HELM_VERSION),
 )
 
 
