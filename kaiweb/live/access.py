@@ -47,19 +47,19 @@ class Client:
         return rights_of(user)
 
 
+def may_come_in(scope: Mapping[str, Any]) -> bool:
+    """Return whether the socket is opened under our name, by a page of ours or with a ticket; reads no database."""
+    return is_own_host(scope) and (_ticket(scope) is not None or is_own_origin(scope))
+
+
 def authenticate(scope: Mapping[str, Any]) -> Client | None:
-    """Return who opens the socket; None without a valid ticket or session, or if another site's page opens it."""
-    if not is_own_host(scope):
-        return None
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    secrets = query.get("ticket")
-    if secrets:
-        ticket = tokens.redeem_ticket(secrets[0], timezone.now())
+    """Return who opens a socket that may come in; None without a valid ticket or session."""
+    secret = _ticket(scope)
+    if secret is not None:
+        ticket = tokens.redeem_ticket(secret, timezone.now())
         if ticket is None or not _may_open(ticket.token, scope):
             return None
         return Client(ticket.user, ticket.token, "")
-    if not is_own_origin(scope):
-        return None
     session: Any = scope.get("session")
     user_id = session.get(SESSION_KEY) if session is not None else None
     if user_id is None:
@@ -74,6 +74,11 @@ def _may_open(token: ApiToken | None, scope: Mapping[str, Any]) -> bool:
     """Return whether the socket comes from a network of the token behind its ticket, if there is one."""
     address, _port = scope.get("client") or ("", 0)
     return token is None or may_be_used_from(token.networks, address)
+
+
+def _ticket(scope: Mapping[str, Any]) -> str | None:
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    return query.get("ticket", [None])[0]
 
 
 def _is_logged_in(session_key: str, user: User) -> bool:

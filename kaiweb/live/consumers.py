@@ -26,7 +26,7 @@ from prometheus_client import Gauge
 from kaiweb.items.amounts import timestamp
 from kaiweb.items.visibility import EVERYTHING, visibility_of
 from kaiweb.live import sockets
-from kaiweb.live.access import Client, authenticate
+from kaiweb.live.access import Client, authenticate, may_come_in
 from kaiweb.live.frames import as_of, open_snapshot, read_missed
 from kaiweb.live.hub import hub
 from kaiweb.live.subscription import (
@@ -76,6 +76,10 @@ class LiveConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._counted_for = ""
         if PROTOCOL not in self.scope["subprotocols"]:
             await self._refuse(BAD_PROTOCOL)
+            return
+        # Another site's page can open many sockets at once: it gets no thread and no look into the database.
+        if not may_come_in(self.scope):
+            await self._refuse(NO_LOGIN)
             return
         self._client = await database_sync_to_async(authenticate)(self.scope)
         rights = await database_sync_to_async(self._client.rights)() if self._client else None

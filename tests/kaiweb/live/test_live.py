@@ -288,6 +288,17 @@ async def test_unauthenticated_and_cross_origin_sockets_are_refused(connect: Con
     assert await close_code(await connect(protocol="kaiweb.live.v9")) == 4400
 
 
+async def test_a_page_of_another_site_costs_no_look_into_the_database(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(scope: Any) -> None:
+        raise AssertionError(f"looked for the client of {scope['path']}")
+
+    monkeypatch.setattr(consumers, "authenticate", look)
+    assert await close_code(await connect(origin="http://evil.example")) == 4401
+    assert await close_code(await connect(host="evil.example")) == 4401
+
+
 async def test_the_origin_must_have_our_scheme_and_the_host_must_be_ours(
     connect: Connect, settings: Any
 ) -> None:
