@@ -82,6 +82,7 @@ TOKEN_REVIEWS = _named(
     "authentication.k8s.io", "v1", "tokenreviews", "TokenReview", namespaced=False
 )
 POD_DISRUPTION_BUDGETS = _named("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+SERVICE_MONITORS = _named("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
 LEASES = _named("coordination.k8s.io", "v1", "leases", "Lease")
 PRIORITY_CLASSES = _named(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False

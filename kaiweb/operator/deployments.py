@@ -1,8 +1,9 @@
-"""The operator in a cluster: a Deployment for the scheduler of each shard, and which Deployments are available.
+"""The operator in a cluster: it applies what the chart installed as `kai-config` asks, and looks whether it is available.
 
-The chart renders the Deployments of all other processes, and of the shards that its values name. For any other shard
-the operator applies the chart's template, a ConfigMap, with the name of the shard in it. What it wants is also
-written into a ConfigMap, which beat and the web processes mount (`KAIWEB_WANTED`).
+The chart renders the Deployments of all processes, and of the shards that its values name; it keeps their text in a
+ConfigMap, from which the operator brings back what others changed or deleted (`rendering.py`). For any other shard it
+applies the chart's template, another ConfigMap, with the name of the shard in it. What it wants is also written into a
+ConfigMap, which beat and the web processes mount (`KAIWEB_WANTED`).
 """
 
 from __future__ import annotations
@@ -17,33 +18,64 @@ from typing import Any
 import yaml
 
 from kaiweb.operator.probe import ProbeResult
+from kaiweb.operator.rendering import (
+    MANAGED_BY,
+    MANAGER,
+    PROCESS_LABEL,
+    budgets_of,
+    equal_settings,
+    render,
+    with_config,
+)
 from kaiweb.supervisor.desired import DESIRED_FILE, DesiredProcesses, as_json, scheduling_process
-from kube.errors import KubeError, NotFoundError, UnauthorizedError
+from kube.errors import (
+    BadRequestError,
+    ForbiddenError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+    UnauthorizedError,
+)
 from kube.gateway import Gateway, PatchOptions, PatchType, Selectors
 from kube.keys import SYSTEM_NAMESPACE
-from kube.objects.config import SchedulingShard
-from kube.resources import CONFIGMAPS, DEPLOYMENTS, SERVICES, SHARDS, Resource
+from kube.objects.config import Config, ConfigSpec, SchedulingShard
+from kube.resources import (
+    CONFIGMAPS,
+    CONFIGS,
+    DEPLOYMENTS,
+    POD_DISRUPTION_BUDGETS,
+    SERVICE_MONITORS,
+    SERVICES,
+    SHARDS,
+    Resource,
+)
 
 log = logging.getLogger(__name__)
 
-PROCESS_LABEL = "kaiweb/process"
-MANAGED_BY = "app.kubernetes.io/managed-by"
-MANAGER = "kaiweb-operator"
 TEMPLATE_HASH = "kaiweb.dev/template-hash"
 TEMPLATE = "kaiweb-scheduler-template"
+PROCESS_TEMPLATES = "kaiweb-process-templates"
+OPERATOR = "operator"
 WANTED = "kaiweb-wanted"
 #: Stands for the name of the shard in the template.
 PLACEHOLDER = "__shard__"
 #: How often what others changed in our Deployments is set right again.
 REPAIR_S = 60.0
-APPLIED: Mapping[str, Resource] = {"Deployment": DEPLOYMENTS, "Service": SERVICES}
+#: How soon what the cluster refused is tried again.
+RETRY_S = 10.0
+APPLIED: Mapping[str, Resource] = {
+    "Deployment": DEPLOYMENTS,
+    "Service": SERVICES,
+    "PodDisruptionBudget": POD_DISRUPTION_BUDGETS,
+    "ServiceMonitor": SERVICE_MONITORS,
+}
 
 Manifest = dict[str, Any]
 
 
 @dataclass(slots=True)
 class ClusterDeployments:
-    """Makes Deployments, and looks at them as `ProcessProbe` looks at processes."""
+    """Applies objects, and looks at Deployments as `ProcessProbe` looks at processes."""
 
     gateway: Gateway
     namespace: str = SYSTEM_NAMESPACE
@@ -55,24 +87,37 @@ class ClusterDeployments:
     )
     _published: str = ""
     _applied_at: dict[str, tuple[str, float]] = field(default_factory=dict)
+    #: What the processes were last applied for, and when they are applied again.
+    _applied_for: tuple[ConfigSpec, DesiredProcesses] | None = None
+    _next_at: float = float("-inf")
+    #: What the cluster refused of the processes' objects; "" if nothing.
+    refusal: str = ""
 
     def apply(
-        self, desired: DesiredProcesses, shards: Mapping[str, SchedulingShard], now: float
+        self,
+        desired: DesiredProcesses,
+        shards: Mapping[str, SchedulingShard],
+        now: float,
+        config: Config | None = None,
     ) -> None:
-        """Create, repair and delete the Deployments of shards; errors of the cluster are logged and tried again.
+        """Create, repair and delete what the Config and shards ask for; errors are logged and tried again.
 
         Parameters
         ----------
         shards : the objects, which own their Deployments: the cluster deletes those of a deleted shard
+        config : without one what the chart installed is left as it is
         """
         self._desired = desired
+        spec = config.spec if config is not None else ConfigSpec()
         try:
             self._publish(desired)
-            self._apply_shards(desired, shards, now)
+            if config is not None and self._is_due(spec, desired, now):
+                self._apply_processes(config, desired, now)
+            self._apply_shards(desired, spec, shards, now)
         except UnauthorizedError:
             raise
         except KubeError as error:
-            log.warning("the Deployments of shards cannot be brought up to date: %s", error)
+            log.warning("the Deployments cannot be brought up to date: %s", error)
 
     def look(self, shards: tuple[str, ...], _now: float) -> ProbeResult:
         """Report which processes have a Deployment, and which of these are available."""
@@ -110,8 +155,74 @@ class ClusterDeployments:
         self._patch(CONFIGMAPS, body)
         self._published = text
 
+    def _is_due(self, spec: ConfigSpec, desired: DesiredProcesses, now: float) -> bool:
+        return self._applied_for != (spec, desired) or now >= self._next_at
+
+    def _apply_processes(self, config: Config, desired: DesiredProcesses, now: float) -> None:
+        """Apply the chart's objects; one that the cluster refuses stays as it is and holds up no other."""
+        self._applied_for, self._next_at = (config.spec, desired), now + RETRY_S
+        try:
+            templates = self._texts(PROCESS_TEMPLATES)
+        except NotFoundError:
+            log.debug("the chart keeps no templates: its Deployments follow helm upgrade only")
+            return
+        if OPERATOR not in {_process(item) for item in self._deployments()}:
+            log.info("the operator's own Deployment is gone: the release is being removed")
+            return
+        rendered = render(templates, config.spec, desired)
+        refusals = []
+        for body in rendered.wanted:
+            if body["metadata"].get("labels", {}).get(MANAGED_BY) == MANAGER:
+                body["metadata"]["ownerReferences"] = [_reference(CONFIGS, config)]
+            try:
+                self._patch(APPLIED[body["kind"]], body)
+            except NotFoundError as error:
+                # Without the Prometheus operator nobody knows its kinds; a condition says so.
+                log.debug("%s: %s", body["kind"], error)
+            except (BadRequestError, ForbiddenError, InvalidError) as error:
+                refusals.append(f"{body['kind']} {body['metadata']['name']}: {error}")
+        for body in rendered.unwanted:
+            self._delete_object(body)
+        self._delete_old_budgets(
+            {
+                body["metadata"]["name"]
+                for body in rendered.wanted
+                if body["kind"] == POD_DISRUPTION_BUDGETS.kind
+            }
+        )
+        self.refusal = "; ".join(refusals)
+        if refusals:
+            log.warning("the cluster refuses what kai-config asks for: %s", self.refusal)
+        else:
+            self._next_at = now + REPAIR_S
+
+    def _delete_old_budgets(self, wanted: set[str]) -> None:
+        """Delete budgets that a former Config had turned on; those of shards go with their shard."""
+        listing = self.gateway.list(
+            POD_DISRUPTION_BUDGETS,
+            as_type=dict,
+            namespace=self.namespace,
+            selectors=Selectors(labels=f"{MANAGED_BY}={MANAGER}"),
+        )
+        for body in listing.items:
+            (owner,) = body["metadata"].get("ownerReferences") or ({"kind": ""},)
+            if owner["kind"] == CONFIGS.kind and body["metadata"]["name"] not in wanted:
+                self._delete_object({**body, "kind": POD_DISRUPTION_BUDGETS.kind})
+
+    def _delete_object(self, body: Manifest) -> None:
+        resource, name = APPLIED[body["kind"]], body["metadata"]["name"]
+        try:
+            self.gateway.delete(resource, name, namespace=self.namespace)
+            log.info("deleted %s %s, which kai-config does not want", resource.kind, name)
+        except NotFoundError:
+            log.debug("%s %s is gone already", resource.kind, name)
+
     def _apply_shards(
-        self, desired: DesiredProcesses, shards: Mapping[str, SchedulingShard], now: float
+        self,
+        desired: DesiredProcesses,
+        spec: ConfigSpec,
+        shards: Mapping[str, SchedulingShard],
+        now: float,
     ) -> None:
         existing = {_process(item): item for item in self._deployments()}
         ours = {process for process, item in existing.items() if _is_ours(item)}
@@ -130,26 +241,29 @@ class ClusterDeployments:
         if missing:
             template = self._template()
             for process, shard in missing.items():
-                self._apply_shard(process, shard, template, shards.get(shard), now)
+                bodies = [
+                    with_config(body, spec, desired) for body in from_template(template, shard)
+                ]
+                bodies += budgets_of(bodies, [], spec)
+                self._apply_shard(process, bodies, shards.get(shard), now)
 
     def _apply_shard(
         self,
         process: str,
-        shard: str,
-        template: str,
+        bodies: list[Manifest],
         owner: SchedulingShard | None,
         now: float,
     ) -> None:
-        digest = hashlib.sha256(template.encode()).hexdigest()[:16]
+        digest = hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()[:16]
         last_digest, applied_at = self._applied_at.get(process, ("", 0.0))
         if digest == last_digest and now - applied_at < REPAIR_S:
             return
-        for body in from_template(template, shard):
+        for body in bodies:
             metadata = body["metadata"]
             metadata.setdefault("labels", {})[MANAGED_BY] = MANAGER
             metadata.setdefault("annotations", {})[TEMPLATE_HASH] = digest
             if owner is not None:
-                metadata["ownerReferences"] = [_reference(owner)]
+                metadata["ownerReferences"] = [_reference(SHARDS, owner)]
             self._patch(APPLIED[body["kind"]], body)
         self._applied_at[process] = (digest, now)
 
@@ -160,21 +274,21 @@ class ClusterDeployments:
         ------
         KubeError : the chart has not made it
         """
-        body = self.gateway.get(CONFIGMAPS, TEMPLATE, as_type=dict, namespace=self.namespace)
-        text: str = (body.get("data") or {}).get("shard.yaml", "")
+        text = self._texts(TEMPLATE).get("shard.yaml", "")
         if not text:
             raise NotFoundError(f"config map {self.namespace}/{TEMPLATE} has no shard.yaml")
         return text
+
+    def _texts(self, name: str) -> dict[str, str]:
+        body = self.gateway.get(CONFIGMAPS, name, as_type=dict, namespace=self.namespace)
+        return dict(body.get("data") or {})
 
     def _delete(self, item: Manifest) -> None:
         name = item["metadata"]["name"]
         log.info("deleting Deployment %s, whose shard is gone or disabled", name)
         self._applied_at.pop(_process(item), None)
-        for resource in APPLIED.values():
-            try:
-                self.gateway.delete(resource, name, namespace=self.namespace)
-            except NotFoundError:
-                log.debug("%s %s is gone already", resource.kind, name)
+        for resource in (DEPLOYMENTS, SERVICES, POD_DISRUPTION_BUDGETS):
+            self._delete_object({"kind": resource.kind, "metadata": {"name": name}})
 
     def _deployments(self) -> list[Manifest]:
         listing = self.gateway.list(
@@ -204,7 +318,7 @@ class ClusterDeployments:
         unlike += [
             name
             for name, value in self._desired.environment.get(process, {}).items()
-            if not _equal(variables.get(name), value)
+            if not equal_settings(variables.get(name), value)
         ]
         if not unlike:
             return ""
@@ -241,22 +355,12 @@ def _is_ours(item: Manifest) -> bool:
     return bool(item["metadata"]["labels"].get(MANAGED_BY) == MANAGER)
 
 
-def _reference(owner: SchedulingShard) -> Manifest:
+def _reference(resource: Resource, owner: Config | SchedulingShard) -> Manifest:
     return {
-        "apiVersion": SHARDS.api_version,
-        "kind": SHARDS.kind,
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
         "name": owner.metadata.name,
         "uid": owner.metadata.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
-
-
-def _equal(have: str | None, want: str) -> bool:
-    """Compare two values; JSON is compared by its meaning."""
-    if have == want:
-        return True
-    try:
-        return bool(json.loads(have or "") == json.loads(want))
-    except ValueError:
-        return False

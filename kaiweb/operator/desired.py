@@ -2,7 +2,7 @@
 
 Only values that differ from the built-in defaults become flags or variables, so that a plain Config changes no
 command line. The table of flags is KAI's ("arguments passed"). Fields that have no meaning without Deployments
-(images, replicas, affinity, resources) are not read.
+(replicas, affinity, resources) are read in `rendering.py`; images are those of the installation.
 """
 
 from __future__ import annotations
@@ -70,6 +70,16 @@ def desired_processes(
         },
     )
     return desired, problems
+
+
+def all_settings(spec: ConfigSpec) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return the flags of the controllers and the variables of the other processes, defaults included.
+
+    With these a process that was started with another value is brought back to the Config's.
+    """
+    flags = {flag: value for flag, value in _controller_flags(spec).items() if value}
+    web = {name: value for name, value in _web_variables(spec).items() if value}
+    return flags, {WEB_PROCESS: web, BINDING: _binder_variables(spec)}
 
 
 def has_scale_adjuster(spec: ConfigSpec) -> bool:
@@ -148,7 +158,8 @@ def _web_variables(spec: ConfigSpec) -> dict[str, str]:
 
 def _binder_variables(spec: ConfigSpec) -> dict[str, str]:
     """Return variables of the binder: its part of the Config unchanged; the binder validates it."""
-    settings = {name: part for name, part in as_body(spec.binder).items() if name != "service"}
+    of_pods = ("service", "replicas")
+    settings = {name: part for name, part in as_body(spec.binder).items() if name not in of_pods}
     text = json.dumps(settings, sort_keys=True, separators=(",", ":")) if settings else ""
     variables = {
         "KAIWEB_BINDER": text,

@@ -126,7 +126,7 @@ class Operator:
             write_desired(self.home, desired)
             log.info("desired shards: %s", ", ".join(desired.shards))
         if self.deployments is not None:
-            self.deployments.apply(desired, shards, self.clock())
+            self.deployments.apply(desired, shards, self.clock(), config)
         probed = self.probe.look(desired.shards, self.clock())
         self._forget_all_but({*desired.shards, *shards_among(probed.process_names)})
         if config is not None:
@@ -163,6 +163,7 @@ class Operator:
         parts = components_of(config.spec)
         return ObjectState(
             generation=config.metadata.generation,
+            problem=self.deployments.refusal if self.deployments is not None else "",
             is_applied=probed.is_applied,
             missing=[name for name, process in parts.items() if process not in probed.up],
             reasons={name: probed.faults.get(process, "") for name, process in parts.items()},

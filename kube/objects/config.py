@@ -61,12 +61,29 @@ class GlobalConfig(KubeStruct, frozen=True, kw_only=True):
     node_pool_label_key: str = NODE_POOL
     namespace_label_selector: dict[str, str] = {}
     pod_label_selector: dict[str, str] = {}
+    replica_count: int | None = None
+    affinity: dict[str, Any] = {}
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[dict[str, Any], ...] = ()
+    priority_class_name: str = ""
+    additional_image_pull_secrets: tuple[str, ...] = ()
+    json_log: bool | None = None
+
+
+class Budget(KubeStruct, frozen=True, kw_only=True):
+    """Whether a component's pods have a disruption budget; None leaves it to the installation."""
+
+    enabled: bool | None = None
+    max_unavailable: int | None = None
 
 
 class Service(KubeStruct, frozen=True, kw_only=True):
-    """Whether a component runs; None is the component's own default."""
+    """Whether a component runs, and how its pods look; None and {} are the component's own defaults."""
 
     enabled: bool | None = None
+    resources: dict[str, Any] = {}
+    affinity: dict[str, Any] = {}
+    pod_disruption_budget: Budget = Budget()
 
 
 class PodGrouperArgs(KubeStruct, frozen=True, kw_only=True):
@@ -78,6 +95,7 @@ class PodGrouperArgs(KubeStruct, frozen=True, kw_only=True):
 
 class PodGrouperConfig(KubeStruct, frozen=True, kw_only=True):
     service: Service = Service()
+    replicas: int | None = None
     args: PodGrouperArgs = PodGrouperArgs()
     max_concurrent_reconciles: int | None = None
 
@@ -97,6 +115,7 @@ class ResourceReservation(KubeStruct, frozen=True, kw_only=True):
 
 class BinderConfig(KubeStruct, frozen=True, kw_only=True):
     service: Service = Service()
+    replicas: int | None = None
     plugins: dict[str, Override] = {}
     resource_reservation: ResourceReservation = ResourceReservation()
     max_concurrent_reconciles: int | None = None
@@ -105,13 +124,15 @@ class BinderConfig(KubeStruct, frozen=True, kw_only=True):
 
 
 class ComponentConfig(KubeStruct, frozen=True, kw_only=True):
-    """A component of which only the switch is read."""
+    """A component without settings of its own."""
 
     service: Service = Service()
+    replicas: int | None = None
 
 
 class AdmissionConfig(KubeStruct, frozen=True, kw_only=True):
     service: Service = Service()
+    replicas: int | None = None
     gpu_sharing: bool | None = None
     block_nvidia_visible_devices: bool | None = None
     gpu_fraction_runtime_class_name: str | None = None
@@ -119,6 +140,7 @@ class AdmissionConfig(KubeStruct, frozen=True, kw_only=True):
 
 class QueueControllerConfig(KubeStruct, frozen=True, kw_only=True):
     service: Service = Service()
+    replicas: int | None = None
     metrics_namespace: str = ""
     queue_label_to_metric_label: str = ""
     queue_label_to_default_metric_value: str = ""
@@ -138,6 +160,7 @@ class NodeScaleAdjusterConfig(KubeStruct, frozen=True, kw_only=True):
 class PrometheusConfig(KubeStruct, frozen=True, kw_only=True):
     enabled: bool = False
     external_prometheus_url: str = ""
+    service_monitor: Service = Service()
 
 
 class ConfigSpec(KubeStruct, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -12,11 +13,16 @@ import pytest
 from binder.numa_exporter.__main__ import parser_of as exporter_options
 from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
+<<<<<<< HEAD
 from kaiweb.settings.ci import ci_rules
+=======
+from kaiweb.operator.rendering import render
+>>>>>>> 26004fd0 (operator: bring edits of kai-config to the chart's Deployments)
 from kaiweb.settings.oidc import role_rules, settings_of
 from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
 from kube.objects.config import Config
+from kube.objects.meta import convert
 from tests.deploy.chart import (
     CHART,
     DEPLOY,
@@ -242,6 +248,30 @@ def test_the_template_of_the_operator_makes_what_the_chart_makes(helm: Path) -> 
     object_of_kind = {item["kind"]: item for item in from_template(template, "h100")}
     for kind in ("Deployment", "Service"):
         assert object_of_kind[kind] == of_kind(objects, kind)["kai-scheduler-h100"]
+
+
+def test_the_operator_keeps_what_the_chart_makes(helm: Path) -> None:
+    objects = rendered(
+        helm, "binder.replicas=2", "web.autoscaling.enabled=true", "prometheus.enabled=true"
+    )
+    texts = of_kind(objects, "ConfigMap")["kaiweb-process-templates"]["data"]
+    config = of_kind(objects, "Config")["kai-config"]
+    spec = convert(config, Config).spec
+    desired, _ = desired_processes(convert(config, Config), {}, DesiredProcesses(), {})
+    wanted = render(texts, spec, desired).wanted
+    of_chart = {(item["kind"], item["metadata"]["name"]): item for item in objects}
+    for body in wanted:
+        annotations = body["metadata"].pop("annotations")
+        annotations = {key: value for key, value in annotations.items() if "helm.sh" not in key}
+        if annotations:
+            body["metadata"]["annotations"] = annotations
+        assert body == of_chart[body["kind"], body["metadata"]["name"]]
+    assert Counter(body["kind"] for body in wanted) == {
+        "Deployment": len(processes(objects)) - 1,
+        "Service": 4,
+        "PodDisruptionBudget": 2,
+        "ServiceMonitor": 3,
+    }
 
 
 def test_an_identity_provider_reaches_the_web_process_with_its_secret(helm: Path) -> None:

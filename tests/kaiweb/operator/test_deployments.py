@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from kaiweb.operator.deployments import (
+    PROCESS_TEMPLATES,
     TEMPLATE,
     WANTED,
     ClusterDeployments,
     unavailable,
 )
 from kaiweb.supervisor.desired import DesiredProcesses
-from kube.errors import ServerError
-from kube.objects.config import SchedulingShard
-from kube.objects.meta import ObjectMeta
-from kube.resources import CONFIGMAPS, DEPLOYMENTS, SERVICES
+from kube.errors import InvalidError, ServerError
+from kube.objects.config import Config, SchedulingShard
+from kube.objects.meta import ObjectMeta, convert
+from kube.resources import CONFIGMAPS, DEPLOYMENTS, POD_DISRUPTION_BUDGETS, SERVICES
 from tests.fakes.gateway import FakeGateway
 
 NAMESPACE = "kai-scheduler"
@@ -181,3 +182,96 @@ def test_a_setting_that_a_process_was_not_started_with_is_named(gateway: FakeGat
 )
 def test_a_deployment_is_available_in_kais_sense(status: dict[str, Any], fault: str) -> None:
     assert unavailable({**of_chart("web"), "status": status}) == fault
+
+
+def config(**spec: Any) -> Config:
+    return convert({"metadata": {"name": "kai-config", "uid": "uid-config"}, "spec": spec}, Config)
+
+
+@pytest.fixture
+def release(gateway: FakeGateway) -> FakeGateway:
+    """A namespace in which the chart has also kept the text of the binder."""
+    labels = {"kaiweb/process": "binding", "app.kubernetes.io/instance": "kaiweb"}
+    text = json.dumps(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "binder", "namespace": NAMESPACE, "labels": labels},
+            "spec": {
+                "replicas": 1,
+                "selector": {"matchLabels": {"app": "binder"}},
+                "template": {"spec": {"containers": [{"name": "main"}]}},
+            },
+        }
+    )
+    metadata = {"name": PROCESS_TEMPLATES, "namespace": NAMESPACE}
+    gateway.seed(CONFIGMAPS, {"metadata": metadata, "data": {"binder.yaml": text}})
+    gateway.seed(DEPLOYMENTS, of_chart("operator"))
+    return gateway
+
+
+def binder(gateway: FakeGateway) -> dict[str, Any]:
+    return gateway.raw(DEPLOYMENTS, "binder", NAMESPACE)
+
+
+def test_an_edit_of_the_config_is_applied_at_once_and_drift_after_a_minute(
+    release: FakeGateway,
+) -> None:
+    deployments = ClusterDeployments(release)
+    deployments.apply(DesiredProcesses(), {}, 0.0, config())
+    assert binder(release)["spec"]["replicas"] == 1
+    three = config(binder={"replicas": 3})
+    deployments.apply(DesiredProcesses(), {}, 1.0, three)
+    assert binder(release)["spec"]["replicas"] == 3
+    release.delete(DEPLOYMENTS, "binder", namespace=NAMESPACE)
+    deployments.apply(DesiredProcesses(), {}, 30.0, three)
+    assert "binder" not in release.names(DEPLOYMENTS, NAMESPACE)
+    deployments.apply(DesiredProcesses(), {}, 61.5, three)
+    assert binder(release)["spec"]["replicas"] == 3
+
+
+def test_nothing_is_brought_back_while_helm_removes_the_release(release: FakeGateway) -> None:
+    release.delete(DEPLOYMENTS, "operator", namespace=NAMESPACE)
+    ClusterDeployments(release).apply(DesiredProcesses(), {}, 0.0, config())
+    assert "binder" not in release.names(DEPLOYMENTS, NAMESPACE)
+
+
+def test_a_disabled_component_is_deleted_and_comes_back(release: FakeGateway) -> None:
+    deployments = ClusterDeployments(release)
+    deployments.apply(DesiredProcesses(), {}, 0.0, config())
+    deployments.apply(DesiredProcesses(off=("binding",)), {}, 1.0, config())
+    assert "binder" not in release.names(DEPLOYMENTS, NAMESPACE)
+    deployments.apply(DesiredProcesses(), {}, 2.0, config())
+    assert "binder" in release.names(DEPLOYMENTS, NAMESPACE)
+
+
+def test_a_budget_that_the_config_turned_on_is_the_configs_and_goes_when_it_is_turned_off(
+    release: FakeGateway,
+) -> None:
+    deployments = ClusterDeployments(release)
+    service = {"podDisruptionBudget": {"enabled": True}}
+    two = config(binder={"replicas": 2, "service": service})
+    deployments.apply(DesiredProcesses(), {}, 0.0, two)
+    (owner,) = release.raw(POD_DISRUPTION_BUDGETS, "binder", NAMESPACE)["metadata"][
+        "ownerReferences"
+    ]
+    assert (owner["kind"], owner["uid"]) == ("Config", "uid-config")
+    deployments.apply(DesiredProcesses(), {}, 1.0, config(binder={"replicas": 2}))
+    assert release.names(POD_DISRUPTION_BUDGETS, NAMESPACE) == []
+
+
+def test_what_the_cluster_refuses_is_named_and_the_last_good_deployment_stays(
+    release: FakeGateway,
+) -> None:
+    deployments = ClusterDeployments(release)
+    deployments.apply(DesiredProcesses(), {}, 0.0, config())
+    error = InvalidError("spec.template.spec.affinity: unknown operator", status=422)
+    release.refuse("patch", "deployments", "binder", error)
+    bad = config(binder={"replicas": 3, "service": {"affinity": {"nodeAffinity": {"x": 1}}}})
+    deployments.apply(DesiredProcesses(), {}, 1.0, bad)
+    assert "unknown operator" in deployments.refusal
+    assert binder(release)["spec"]["replicas"] == 1
+    release.allow("patch", "deployments", "binder")
+    deployments.apply(DesiredProcesses(), {}, 12.0, bad)
+    assert deployments.refusal == ""
+    assert binder(release)["spec"]["replicas"] == 3
