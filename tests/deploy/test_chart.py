@@ -13,11 +13,8 @@ import pytest
 from binder.numa_exporter.__main__ import parser_of as exporter_options
 from kaiweb.operator.deployments import from_template
 from kaiweb.operator.desired import desired_processes
-<<<<<<< HEAD
-from kaiweb.settings.ci import ci_rules
-=======
 from kaiweb.operator.rendering import render
->>>>>>> 26004fd0 (operator: bring edits of kai-config to the chart's Deployments)
+from kaiweb.settings.ci import ci_rules
 from kaiweb.settings.oidc import role_rules, settings_of
 from kaiweb.supervisor.desired import DesiredProcesses
 from kaiweb.supervisor.layout import EMBEDDED_PORTS, Installation, specs
