@@ -77,8 +77,9 @@ def _may_open(token: ApiToken | None, scope: Mapping[str, Any]) -> bool:
 
 
 def _ticket(scope: Mapping[str, Any]) -> str | None:
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    return query.get("ticket", [None])[0]
+    query: dict[str, list[str]] = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    secrets = query.get("ticket")
+    return secrets[0] if secrets else None
 
 
 def _is_logged_in(session_key: str, user: User) -> bool:
