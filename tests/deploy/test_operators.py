@@ -55,10 +55,23 @@ def test_a_workload_of_a_real_operator_runs_from_manifest_to_done(whole: Whole, 
 
 
 def submit(whole: Whole, workload: Workload, namespace: str) -> None:
-    """Create the workload with kubectl."""
+    """Create the workload with kubectl, as soon as the API server and the operator's webhooks take it."""
     file = whole.cluster.folder / f"{workload.name}.json"
     file.write_text(json.dumps(workload.manifest))
-    whole.kubectl("create", "-n", namespace, "-f", str(file))
+    refusals = []
+
+    def is_taken() -> bool:
+        try:
+            whole.kubectl("apply", "-n", namespace, "-f", str(file))
+        except AssertionError as error:
+            refusals.append(str(error))
+            return False
+        return True
+
+    try:
+        whole.installed.await_that(is_taken, f"{workload.name} to be taken", 60.0)
+    except AssertionError as error:
+        raise AssertionError(refusals[-1]) from error
 
 
 def conditions(whole: Whole, workload: Workload, namespace: str) -> set[str]:

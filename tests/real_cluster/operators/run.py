@@ -68,7 +68,9 @@ def running_operator(cluster: RealCluster, operator: Operator, namespace: str) -
     authority = _write_certificates(certificates)
     source = operator.folder()
     for definition in operator.definitions:
-        run_kubectl(cluster, "apply", "--server-side", "-f", str(source / definition))
+        file = str(source / definition)
+        run_kubectl(cluster, "apply", "--server-side", "-f", file)
+        run_kubectl(cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", file)
     installed = [_namespace(operator), *_webhooks(operator, source, ports, authority, namespace)]
     for body in installed:
         _apply(cluster, folder, body)
