@@ -87,7 +87,7 @@ class NodeBuilder:
 
     def closed(self, nodes: tuple[NodeInput, ...], names: set[str]) -> tuple[NodeInput, ...]:
         """Return the nodes, the named ones unschedulable for new pods; the same tuple as before if none changed."""
-        if not names.isdisjoint(node.name for node in nodes):
+        if names and not names.isdisjoint(node.name for node in nodes):
             nodes = tuple([self._close(node) if node.name in names else node for node in nodes])
         self._result = same_or_new(self._result, nodes)
         return self._result

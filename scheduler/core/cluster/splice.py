@@ -157,16 +157,29 @@ class Splice:
         sets, new = self.state.pod_groups.pod_sets, fresh.pod_sets
         listed: list[list[int]] = []
         first = moved_to = 0
-        for piece, tasks in zip(pieces, members, strict=True):
+        for groups, piece, tasks in zip(self.group_pieces, pieces, members, strict=True):
             shift = moved_to - tasks.start
             lists = sets.tasks[piece.start : piece.stop]
-            listed += [[task + shift for task in pod_set] for pod_set in lists] if shift else lists
+            if not shift:
+                listed += lists
+            elif self._are_single(groups):
+                listed += [[task] for task in range(tasks.start + shift, tasks.stop + shift)]
+            else:
+                listed += [[task + shift for task in pod_set] for pod_set in lists]
             listed += new.tasks[first : first + piece.added]
             first += piece.added
             moved_to += tasks.stop - tasks.start + tasks.added
         sets.tasks = listed
         for column in ("name", "minimum", *COUNTERS):
             setattr(sets, column, join(getattr(sets, column), pieces, getattr(new, column)))
+
+    def _are_single(self, piece: Piece) -> bool:
+        """Return whether each pod group of a piece has one pod set with one task."""
+        groups = self.state.pod_groups
+        return all(
+            column[piece.start : piece.stop].count(1) == piece.stop - piece.start
+            for column in (groups.task_count, groups.pod_set_count)
+        )
 
     def _join_groups(self, fresh: PodGroups) -> None:
         groups, pieces = self.state.pod_groups, self.group_pieces
@@ -239,6 +252,9 @@ def _added(pieces: Sequence[Piece]) -> list[int]:
 
 
 def _starts(counts: Sequence[int]) -> list[int]:
+    """Return for each count the sum of those before it."""
+    if counts.count(1) == len(counts):
+        return list(range(len(counts)))
     return [0, *accumulate(counts)][:-1]
 
 
