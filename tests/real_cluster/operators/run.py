@@ -15,6 +15,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ import yaml
 from cryptography.hazmat.primitives import serialization
 
 from kube.certificates import Issued, issue_authority, issue_server
+from tests.integration.stack import wait_until
 from tests.real_cluster.build import ensure_program
 from tests.real_cluster.cluster import (
     ClusterStartError,
@@ -70,7 +72,12 @@ def running_operator(cluster: RealCluster, operator: Operator, namespace: str) -
     for definition in operator.definitions:
         file = str(source / definition)
         run_kubectl(cluster, "apply", "--server-side", "-f", file)
-        run_kubectl(cluster, "wait", "--for=condition=Established", "--timeout=60s", "-f", file)
+        wait_until(
+            partial(_are_established, cluster, file),
+            what=f"the definitions of {operator.name}",
+            timeout_s=READY_WITHIN_S,
+            every_s=0.5,
+        )
     installed = [_namespace(operator), *_webhooks(operator, source, ports, authority, namespace)]
     for body in installed:
         _apply(cluster, folder, body)
@@ -177,6 +184,19 @@ def _apply(cluster: RealCluster, folder: Path, body: Manifest) -> None:
     file = folder / "applied.json"
     file.write_text(json.dumps(body))
     run_kubectl(cluster, "apply", "-f", str(file))
+
+
+def _are_established(cluster: RealCluster, file: str) -> bool:
+    """Return whether the API server serves the kinds that a file or folder defines."""
+    body = json.loads(run_kubectl(cluster, "get", "-f", file, "-o", "json"))
+    definitions = body["items"] if body["kind"] == "List" else [body]
+    return all(
+        any(
+            condition["type"] == "Established" and condition["status"] == "True"
+            for condition in definition.get("status", {}).get("conditions") or ()
+        )
+        for definition in definitions
+    )
 
 
 def _answers(url: str) -> bool:
