@@ -38,6 +38,7 @@ PAGES = {
     f"/queues/{QUEUE}/yaml": "as the cluster has it now",
     "/workloads/waits/timeline": "Newest first",
     "/workloads/waits/placement": "Where its pods are",
+    "/workloads/runs/placement": "Placed there because",
     "/workloads/waits/yaml": "as the cluster has it now",
     f"/nodes/{manifests.NODE}": manifests.NODE,
     f"/nodes/{manifests.NODE}/yaml": "as the cluster has it now",
@@ -56,7 +57,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def filled(stack: Stack) -> Iterator[str]:
-    """A queue with a running and a waiting pod: pages without rows prove little. Yields the path."""
+    """A queue with a running and a waiting pod: pages without rows prove little. Yields the path of the latter."""
     stack.kubectl("apply", "-f", "-", stdin=manifests.queue(QUEUE, quota=4))
     for manifest in (
         manifests.pod("runs", queue=QUEUE),
@@ -68,11 +69,7 @@ def filled(stack: Stack) -> Iterator[str]:
         what="two pod groups",
         stack=stack,
     )
-    groups = stack.objects("podgroups", "-n", manifests.NAMESPACE)
-    name = next(
-        group["metadata"]["name"] for group in groups if "waits" in group["metadata"]["name"]
-    )
-    yield f"/workloads/{manifests.NAMESPACE}/{name}"
+    yield _path_of(stack, "waits")
     stack.kubectl("delete", "pod", "--all", "-n", manifests.NAMESPACE, "--now")
     stack.kubectl("delete", "queue", QUEUE)
 
@@ -206,6 +203,13 @@ STATES = [
 ]
 
 
+def _path_of(stack: Stack, pod: str) -> str:
+    names = [
+        group["metadata"]["name"] for group in stack.objects("podgroups", "-n", manifests.NAMESPACE)
+    ]
+    return f"/workloads/{manifests.NAMESPACE}/{next(name for name in names if pod in name)}"
+
+
 @pytest.fixture(scope="module")
 def reader(browser: Browser, stack: Stack, session: str) -> Iterator[Page]:
     context = open_profile(browser, stack, storage_state=session)
@@ -214,8 +218,13 @@ def reader(browser: Browser, stack: Stack, session: str) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_axe_finds_nothing_and_nothing_is_wider_than_a_phone(filled: str, reader: Page, path: str):
-    reader.goto(path.replace("/workloads/waits", filled))
+def test_axe_finds_nothing_and_nothing_is_wider_than_a_phone(
+    filled: str, reader: Page, stack: Stack, path: str
+):
+    address = path.replace("/workloads/waits", filled)
+    if "/workloads/runs" in path:
+        address = path.replace("/workloads/runs", _path_of(stack, "runs"))
+    reader.goto(address)
     expect(reader.get_by_text(PAGES[path]).first).to_be_visible()
     assert_clean_in_both_themes(reader)
     reader.set_viewport_size({"width": 320, "height": 800})
