@@ -63,7 +63,7 @@ def _print_figures(name: str, trace_of: Callable[[int], Trace]) -> None:
         }
         figure = Figure(
             name=f"{name}, packed at {mark:.0f} %",
-            measured=allocated["fragmentation"],
+            measured=round(allocated["fragmentation"], 1),  # published with one decimal
             unit="%",
             goal=goal,
             more_is_better=True,
