@@ -173,7 +173,7 @@ def test_the_list_names_every_workload() -> None:
     call_command("bench", "list", stdout=out)
     lines = out.getvalue().splitlines()
     assert len(lines) == len(WORKLOADS) + 1
-    assert lines[-1] == "opening(nodes: int = 5000)"
+    assert lines[-1] == "opening(nodes: int = 5000, others: int = 0)"
     assert lines[0].startswith("consolidate_gangs(nodes")
 
 
