@@ -107,8 +107,8 @@ class BindService:
 
     # --------------------------------------------------------------------------------- attempting
 
-    def _bind(self, request: BindRequest, known: Pod | None) -> BindResult:
-        pod = known if known is not None else self._read_pod(request)
+    def _bind(self, request: BindRequest, cached_pod: Pod | None) -> BindResult:
+        pod = cached_pod if cached_pod is not None else self._read_pod(request)
         node = request.spec.selected_node
         if pod.spec.node_name:
             return BindResult(request=request, pod=pod, node=pod.spec.node_name)
@@ -141,12 +141,12 @@ class BindService:
     def _needs_preparation(self, job: BindJob) -> bool:
         return job.is_fraction or any(step.concerns(job) for _, step in self.steps)
 
-    def _undo(self, request: BindRequest, known: Pod | None, reason: str) -> BindResult:
+    def _undo(self, request: BindRequest, cached_pod: Pod | None, reason: str) -> BindResult:
         """Take back what was prepared for a request that is marked for it; repeating it changes nothing.
 
         The condition goes first, because it makes a binding under way fail (see `turns`).
         """
-        pod = known if known is not None else self._read_pod(request)
+        pod = cached_pod if cached_pod is not None else self._read_pod(request)
         node = request.spec.selected_node
         current = self.reports.write_condition(
             request, is_bound=False, text=failure_text(request, node, reason)

@@ -22,9 +22,9 @@ def create_first_user(home: Path) -> Path | None:
     """
     if User.objects.exists():
         return None
-    chosen = os.environ.get(PASSWORD_VARIABLE)
-    if chosen:
-        User.objects.create_superuser(NAME, password=chosen)
+    chosen_password = os.environ.get(PASSWORD_VARIABLE)
+    if chosen_password:
+        User.objects.create_superuser(NAME, password=chosen_password)
         return None
     password = secrets.token_urlsafe(12)
     file = home / FILE

@@ -87,7 +87,7 @@ def _address(text: str) -> tuple[str, int]:
     return parts.hostname, parts.port or SENTINEL_PORT
 
 
-def _number(text: str, what: str) -> int:
+def _number(text: str, field_name: str) -> int:
     if not text.isdecimal():
-        raise ValueError(f"expected a number as {what}, got '{text}'")
+        raise ValueError(f"expected a number as {field_name}, got '{text}'")
     return int(text)

@@ -49,8 +49,10 @@ def main(arguments: Sequence[str]) -> int:
     pip = (*PIP, "install", "--quiet", "--no-compile", *arguments)
     environment = uv_environment(pip_settings()) if importlib.util.find_spec("uv") else None
     if environment is not None:
-        done = subprocess.run((*UV, *arguments), env={**os.environ, **environment}, check=False)
-        if done.returncode == 0:
+        completed = subprocess.run(
+            (*UV, *arguments), env={**os.environ, **environment}, check=False
+        )
+        if completed.returncode == 0:
             return 0
         print("install: uv could not do it, so pip tries", file=sys.stderr)
     return subprocess.run(pip, check=False).returncode

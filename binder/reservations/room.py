@@ -53,7 +53,9 @@ def whole_gpus(pod: Pod) -> int:
     return max(at_once, *(_gpus(container) for container in pod.spec.init_containers), 0)
 
 
-def reservations_in_the_way(gateway: Gateway, namespace: str, node: str, wanted: int) -> list[Pod]:
+def reservations_in_the_way(
+    gateway: Gateway, namespace: str, node: str, device_count: int
+) -> list[Pod]:
     """Return the reservation pods of a node that has not so many GPUs left, or nothing if it has them.
 
     Parameters
@@ -67,7 +69,7 @@ def reservations_in_the_way(gateway: Gateway, namespace: str, node: str, wanted:
     pods = gateway.list(PODS, as_type=Pod, selectors=on_node).items
     taken = sum(whole_gpus(pod) for pod in pods if not pod.is_finished)
     existing = gateway.get(NODES, node, as_type=Node).status.allocatable.get(NVIDIA_GPU, "0")
-    return list(holders) if taken + wanted > parse_quantity(existing) else []
+    return list(holders) if taken + device_count > parse_quantity(existing) else []
 
 
 def _gpus(container: Container) -> int:

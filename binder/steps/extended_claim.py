@@ -31,16 +31,16 @@ class ExtendedClaims:
         self._gateway = gateway
         self._retry = retry
 
-    def prepare(self, pod: Pod, chosen: ExtendedClaimAllocation) -> None:
+    def prepare(self, pod: Pod, extended_claim: ExtendedClaimAllocation) -> None:
         """Allocate one claim with the chosen devices to the pod, and name it in the pod's status."""
-        if chosen.allocation is None:
+        if extended_claim.allocation is None:
             raise BindError(
                 "empty allocation for extended resources in bind request for pod "
                 f"{pod.metadata.key}"
             )
-        name = self._ensure_claim(pod, chosen)
-        allocate_claim(self._gateway, self._retry, pod, name, chosen.allocation)
-        mappings = list(chosen.container_mappings)
+        name = self._ensure_claim(pod, extended_claim)
+        allocate_claim(self._gateway, self._retry, pod, name, extended_claim.allocation)
+        mappings = list(extended_claim.container_mappings)
         value = {"resourceClaimName": name, "requestMappings": mappings}
         try:
             self._patch_status(pod, value, version=pod.metadata.resource_version)
@@ -69,18 +69,18 @@ class ExtendedClaims:
         except NotFoundError:
             return
 
-    def _ensure_claim(self, pod: Pod, chosen: ExtendedClaimAllocation) -> str:
+    def _ensure_claim(self, pod: Pod, extended_claim: ExtendedClaimAllocation) -> str:
         """Return the name of the pod's claim, after creating it if there is none to use."""
         usable = ""
         for claim in self._claims_of(pod):
-            if not usable and _is_usable(claim, chosen):
+            if not usable and _is_usable(claim, extended_claim):
                 usable = claim.metadata.name
             else:
                 self._delete(claim)
         if usable:
             return usable
         created = self._gateway.create(
-            RESOURCE_CLAIMS, claim_body(pod, chosen), namespace=pod.metadata.namespace
+            RESOURCE_CLAIMS, claim_body(pod, extended_claim), namespace=pod.metadata.namespace
         )
         return str(created["metadata"]["name"])
 
@@ -121,7 +121,7 @@ class ExtendedClaims:
         self._gateway.patch(PODS, meta.name, body, namespace=meta.namespace, sub="status")
 
 
-def claim_body(pod: Pod, chosen: ExtendedClaimAllocation) -> dict[str, Any]:
+def claim_body(pod: Pod, extended_claim: ExtendedClaimAllocation) -> dict[str, Any]:
     """Return the claim to create; garbage collection deletes it with its pod."""
     meta = pod.metadata
     owner = {
@@ -142,17 +142,17 @@ def claim_body(pod: Pod, chosen: ExtendedClaimAllocation) -> dict[str, Any]:
             "finalizers": [DELETE_PROTECTION],
             "ownerReferences": [owner],
         },
-        "spec": {"devices": {"requests": list(chosen.device_requests)}},
+        "spec": {"devices": {"requests": list(extended_claim.device_requests)}},
     }
 
 
-def _is_usable(claim: ResourceClaim, chosen: ExtendedClaimAllocation) -> bool:
+def _is_usable(claim: ResourceClaim, extended_claim: ExtendedClaimAllocation) -> bool:
     """Return whether a claim has the requests of an attempt, and its devices or none yet."""
-    wanted = tuple(convert(item, DeviceRequest) for item in chosen.device_requests)
-    has_requests = _wanted_devices(claim.spec.devices.requests) == _wanted_devices(wanted)
+    requests = tuple(convert(item, DeviceRequest) for item in extended_claim.device_requests)
+    has_requests = _wanted_devices(claim.spec.devices.requests) == _wanted_devices(requests)
     allocation = claim.status.allocation
     can_be_allocated = allocation is None or _devices(allocation) == _devices(
-        chosen.allocation or {}
+        extended_claim.allocation or {}
     )
     is_live = claim.metadata.deletion_timestamp is None
     return has_requests and can_be_allocated and is_live

@@ -68,9 +68,9 @@ class GpuSharing:
                 changed[OLD_VISIBLE_DEVICES] = changed[VISIBLE_DEVICES]
             patch: dict[str, Any] = {"data": changed}
         else:
-            gone = {key: None for key in existing.data if key not in data}
+            removals = {key: None for key in existing.data if key not in data}
             owners = body["metadata"]["ownerReferences"]
-            patch = {"metadata": {"ownerReferences": owners}, "data": {**gone, **data}}
+            patch = {"metadata": {"ownerReferences": owners}, "data": {**removals, **data}}
         self._gateway.patch(CONFIGMAPS, name, patch, namespace=namespace)
 
 

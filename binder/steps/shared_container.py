@@ -28,13 +28,13 @@ def map_names(pod: Pod) -> tuple[str, str]:
 
 def shared_container(pod: Pod) -> SharedContainer:
     """Return the container that gets the device: the named one, else the first regular one."""
-    wanted = pod.metadata.annotations.get(GPU_FRACTION_CONTAINER, "")
-    if not wanted:
+    container_name = pod.metadata.annotations.get(GPU_FRACTION_CONTAINER, "")
+    if not container_name:
         return SharedContainer(pod.spec.containers[0], "0")
     for index, container in enumerate(pod.spec.init_containers):
-        if container.name == wanted:
+        if container.name == container_name:
             return SharedContainer(container, f"i{index}")
     for index, container in enumerate(pod.spec.containers):
-        if container.name == wanted:
+        if container.name == container_name:
             return SharedContainer(container, str(index))
-    raise BindError(f"container with name {wanted} not found for fraction request")
+    raise BindError(f"container with name {container_name} not found for fraction request")

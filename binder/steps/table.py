@@ -43,7 +43,7 @@ def make_steps(
 
 
 def _check_hami(configs: Sequence[StepConfig]) -> None:
-    """Refuse a memory limit without the step that makes the map it goes into."""
+    """Refuse hamicore without gpusharing, or before it: that step creates the ConfigMap that the limit is written to."""
     enabled = {config.name: config for config in configs if config.is_enabled}
     hami, sharing = enabled.get("hamicore"), enabled.get("gpusharing")
     if hami is None:

@@ -48,15 +48,15 @@ class TimedGateway:
 
     def _timed(self, verb: str, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            what = _kind_of(verb, args, options)
+            request_kind = _kind_of(verb, args, options)
             started = time.perf_counter()
             try:
                 return method(*args, **options)
             finally:
                 elapsed = time.perf_counter() - started
                 with self._lock:
-                    self.counts[what] += 1
-                    self.seconds[what] += elapsed  # type: ignore[assignment]
+                    self.counts[request_kind] += 1
+                    self.seconds[request_kind] += elapsed  # type: ignore[assignment]
 
         return call
 
@@ -108,10 +108,10 @@ class BindMeasurement:
 
     def _requests(self) -> Iterator[str]:
         total_s = sum(self.seconds.values())
-        for what, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
-            count = self.counts[what]
+        for request_kind, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
+            count = self.counts[request_kind]
             yield (
-                f"  {what:<28} {count:>6} requests {1000 * seconds / count:>8.1f} ms each "
+                f"  {request_kind:<28} {count:>6} requests {1000 * seconds / count:>8.1f} ms each "
                 f"{100 * seconds / total_s:>5.0f} % of the waiting for answers"
             )
 
@@ -222,15 +222,15 @@ def _request(name: str, uid: str, node: str) -> dict[str, Any]:
 
 
 def _wait(
-    started: float, timed: TimedGateway, what: str, count: int, errors: list[KubeError]
+    started: float, timed: TimedGateway, request_kind: str, count: int, errors: list[KubeError]
 ) -> float:
     """Wait until so many requests of a kind have ended; return the seconds since `started`."""
-    while timed.counts[what] < count:
+    while timed.counts[request_kind] < count:
         if errors:
             raise errors[0]
         if time.perf_counter() - started > DEADLINE_S:
             raise KubeError(
-                f"{what}: expected {count} requests in {DEADLINE_S:.0f} s, got {timed.counts[what]}"
+                f"{request_kind}: expected {count} requests in {DEADLINE_S:.0f} s, got {timed.counts[request_kind]}"
             )
         time.sleep(POLL_S)
     return time.perf_counter() - started

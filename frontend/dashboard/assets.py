@@ -53,12 +53,12 @@ def _read(file: Path, _modified_ns: int, static_url: str) -> Assets:
     entry = manifest.get(ENTRY)
     if entry is None:
         raise NoBuildError(f"{file.name} has no entry '{ENTRY}', only {sorted(manifest)[:5]}")
-    imported = _imports(manifest, ENTRY)
-    styles = [style for name in (ENTRY, *imported) for style in manifest[name].get("css", [])]
+    modules = _imports(manifest, ENTRY)
+    styles = [style for name in (ENTRY, *modules) for style in manifest[name].get("css", [])]
     return Assets(
         script=static_url + entry["file"],
         styles=tuple(static_url + style for style in dict.fromkeys(styles)),
-        preloads=tuple(static_url + manifest[name]["file"] for name in imported),
+        preloads=tuple(static_url + manifest[name]["file"] for name in modules),
     )
 
 

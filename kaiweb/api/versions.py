@@ -13,7 +13,7 @@ from queues.tree.shape import shown
 TAG = re.compile(r'"([0-9A-Za-z_-]+)(?:\.[0-9a-f]+)?"')
 
 
-def expected_tag(request: Request, what: str, *, is_needed: bool = True) -> str:
+def expected_tag(request: Request, kind_text: str, *, is_needed: bool = True) -> str:
     """Return the tag of `If-Match`; empty without one, if none is needed.
 
     Raises
@@ -23,7 +23,7 @@ def expected_tag(request: Request, what: str, *, is_needed: bool = True) -> str:
     condition = request.headers.get("If-Match", "")
     if not condition:
         if is_needed:
-            text = f"send If-Match with the ETag of the {what} that you have read"
+            text = f"send If-Match with the ETag of the {kind_text} that you have read"
             raise Problem("precondition-required", text)
         return ""
     match = TAG.fullmatch(condition)

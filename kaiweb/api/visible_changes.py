@@ -20,11 +20,11 @@ def visible_changes(request: Request) -> QuerySet[ChangeSet]:
     visibility = caller_visibility(request)
     if not visibility.is_partial:
         return rows
-    known = selectors.tree().keys()
+    existing_queues = selectors.tree().keys()
     visible = [
         pk
         for pk, author, edits in ChangeSet.objects.order_by().values_list("pk", "author", "edits")
-        if _is_visible(edits, visibility, known, is_own=author == request.user.pk)
+        if _is_visible(edits, visibility, existing_queues, is_own=author == request.user.pk)
     ]
     return rows.filter(pk__in=visible)
 
@@ -32,7 +32,7 @@ def visible_changes(request: Request) -> QuerySet[ChangeSet]:
 def _is_visible(
     edits: Sequence[Mapping[str, Any]],
     visibility: Visibility,
-    known: Collection[str],
+    existing_queues: Collection[str],
     *,
     is_own: bool,
 ) -> bool:
@@ -40,7 +40,7 @@ def _is_visible(
     return all(
         visibility.shows(edit["name"])
         or (
-            edit["name"] not in known
+            edit["name"] not in existing_queues
             and (is_own or visibility.shows(str(edit.get("edit", {}).get("parent") or "")))
         )
         for edit in edits

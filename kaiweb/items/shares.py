@@ -175,9 +175,9 @@ def _steps(family: _Family, row: int, at: int) -> list[dict[str, Any]]:
         if offer - missing > TINY:
             kind = "limit" if limit[at] < request[at] else "demand"
             steps.append({"kind": kind, "amount": rounded(missing - offer)})
-    rest = float(family.shares[row, at] - quotas[at]) - received
-    if abs(rest) >= TINY:
-        steps.append({"kind": "rest", "amount": rounded(rest)})
+    remainder = float(family.shares[row, at] - quotas[at]) - received
+    if abs(remainder) >= TINY:
+        steps.append({"kind": "rest", "amount": rounded(remainder)})
     return steps
 
 

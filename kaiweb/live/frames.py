@@ -54,10 +54,10 @@ class TopicSnapshot:
 
     def part(self, number: int) -> list[Item]:
         """Read one part, counted from 1."""
-        chosen = slice((number - 1) * PART_ITEMS, number * PART_ITEMS)
+        item_range = slice((number - 1) * PART_ITEMS, number * PART_ITEMS)
         if self.items is not None:
-            return self.items[chosen]
-        keys = self.keys[chosen]
+            return self.items[item_range]
+        keys = self.keys[item_range]
         place = {key: index for index, key in enumerate(keys)}
         return sorted(self.topic.read(keys, self.admits), key=lambda item: place[item["k"]])
 

@@ -133,11 +133,13 @@ class ClusterDeployments:
             for process, item in deployments.items()
             if (fault := unavailable(item) or self._unlike(process, item))
         }
-        wanted = {scheduling_process(shard) for shard in shards} - set(self._desired.off)
+        expected_processes = {scheduling_process(shard) for shard in shards} - set(
+            self._desired.off
+        )
         self._last = ProbeResult(
             process_names=frozenset(deployments),
             up=frozenset(deployments.keys() - faults.keys()),
-            is_applied=wanted <= deployments.keys(),
+            is_applied=expected_processes <= deployments.keys(),
             faults=faults,
         )
         return self._last
@@ -226,16 +228,16 @@ class ClusterDeployments:
     ) -> None:
         existing = {_process(item): item for item in self._deployments()}
         ours = {process for process, item in existing.items() if _is_ours(item)}
-        wanted = {
+        shard_by_process = {
             scheduling_process(shard): shard
             for shard in desired.shards
             if scheduling_process(shard) not in desired.off
         }
-        for process in sorted(ours - wanted.keys()):
+        for process in sorted(ours - shard_by_process.keys()):
             self._delete(existing[process])
         missing = {
             process: shard
-            for process, shard in wanted.items()
+            for process, shard in shard_by_process.items()
             if process in ours or process not in existing
         }
         if missing:

@@ -307,9 +307,11 @@ def _undo(gateway: Gateway, step: ChangeStep, request: WriteRequest) -> bool:
 
 def settle(gateway: Gateway, now: datetime) -> int:
     """Roll back the change sets whose process has ended half-way; return how many."""
-    lost = ChangeSet.objects.filter(state=ChangeSetState.APPLYING, changed_at__lt=now - LOST_AFTER)
+    abandoned = ChangeSet.objects.filter(
+        state=ChangeSetState.APPLYING, changed_at__lt=now - LOST_AFTER
+    )
     settled = 0
-    for change_set in lost:
+    for change_set in abandoned:
         rights = Rights(
             username="kaiweb", display_name="kaiweb", kind="session", grants=(Grant(Role.ADMIN),)
         )

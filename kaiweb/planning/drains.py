@@ -105,9 +105,11 @@ def choose(
     return chosen, {queue: amounts for queue, amounts in over.items() if amounts}
 
 
-def _helps(held: Amounts, left: Amounts) -> bool:
+def _helps(workload_amounts: Amounts, excess: Amounts) -> bool:
     """Return whether a workload holds some of a resource that is still above the limit."""
-    return any(amount > TOLERANCE and held.get(resource) for resource, amount in left.items())
+    return any(
+        amount > TOLERANCE and workload_amounts.get(resource) for resource, amount in excess.items()
+    )
 
 
 def drain_of(plan: Plan) -> Drain:
@@ -131,9 +133,9 @@ def drain_of(plan: Plan) -> Drain:
         )
         for row in running
     )
-    keys, left = choose(excess, candidates)
+    keys, remaining_excess = choose(excess, candidates)
     by_key = {row.key: row for row in running}
-    return Drain(rows=tuple(by_key[key] for key in keys), left=left)
+    return Drain(rows=tuple(by_key[key] for key in keys), left=remaining_excess)
 
 
 def _started(row: PodGroup) -> float:

@@ -132,24 +132,24 @@ def _made_in_order(
     steps: list[PlannedStep] = []
 
     def make(batch: Sequence[QueueEdit], *, must: bool = False) -> list[QueueEdit]:
-        left = []
+        postponed = []
         for edit in batch:
             accepted = None if must else lasting.get(edit.name, frozenset())
             step = _made(edited, numbers[edit.name], edit, now, accepted)
-            left.append(edit) if step is None else steps.append(step)
-        return left
+            postponed.append(edit) if step is None else steps.append(step)
+        return postponed
 
     others = [edit for edit in ordered if edit.action != "delete"]
     deletions = [edit for edit in ordered if edit.action == "delete"]
     while others or deletions:
-        left = make(others)
-        if len(left) == len(others):
+        postponed = make(others)
+        if len(postponed) == len(others):
             left_deletions = make(deletions)
             if len(left_deletions) == len(deletions):
                 make((*others, *deletions), must=True)
                 return steps
             deletions = left_deletions
-        others = left
+        others = postponed
     return steps
 
 
@@ -235,9 +235,9 @@ def edit_to(current: Fields, target: Fields) -> Fields:
     """Return the edit that turns one set of fields into the other; fields of neither stay as they are."""
     edit: Fields = {}
     for difference in difference_of(current, target):
-        head, *rest = difference.pointer[1:].split("/")
-        if rest:
-            edit.setdefault(head, {})[key_of_part("/".join(rest))] = difference.after
+        head, *key_parts = difference.pointer[1:].split("/")
+        if key_parts:
+            edit.setdefault(head, {})[key_of_part("/".join(key_parts))] = difference.after
         else:
             edit[head] = difference.after
     return edit

@@ -44,8 +44,8 @@ class Candidate:
 
 def candidates(row: PodGroup) -> list[Candidate]:
     """Return what might unblock a workload, the most likely first; empty if nothing known does."""
-    known = [*_higher_bounds(row), *_more_quota(row), *_another_node(row)]
-    return known[:MAX_CANDIDATES]
+    remedies = [*_higher_bounds(row), *_more_quota(row), *_another_node(row)]
+    return remedies[:MAX_CANDIDATES]
 
 
 def _higher_bounds(row: PodGroup) -> Iterator[Candidate]:
@@ -53,9 +53,9 @@ def _higher_bounds(row: PodGroup) -> Iterator[Candidate]:
         bound, used_key = BOUNDS.get(str(reason.get("reason")), ("", ""))
         details = (reason.get("details") or {}).get("queueDetails") or {}
         queue = details.get("name", "")
-        wanted = _sums(details.get("podGroupRequestedResources"), details.get(used_key))
+        needed_amounts = _sums(details.get("podGroupRequestedResources"), details.get(used_key))
         present = _present(queue, bound)
-        edit = {name: amount for name, amount in wanted.items() if 0 <= present.get(name, -1.0) < amount}  # fmt: skip
+        edit = {name: amount for name, amount in needed_amounts.items() if 0 <= present.get(name, -1.0) < amount}  # fmt: skip
         if bound and edit:
             changes = ", ".join(f"{name} {present[name]:g} → {edit[name]:g}" for name in edit)
             yield Candidate(
@@ -92,8 +92,8 @@ def _present(name: str, bound: str) -> dict[str, float]:
     if queue is None or not bound:
         return {}
     factors = {"gpu": ("gpu", 1.0), "cpu": ("cpuMilli", 1.0), "memory": ("memoryBytes", 1e6)}
-    amounts = {rest: (getattr(queue, f"{bound}_{column}") or 0.0) * factor for column, (rest, factor) in factors.items()}  # fmt: skip
-    return {rest: amount for rest, amount in amounts.items() if amount >= 0}
+    amounts = {rest_name: (getattr(queue, f"{bound}_{column}") or 0.0) * factor for column, (rest_name, factor) in factors.items()}  # fmt: skip
+    return {rest_name: amount for rest_name, amount in amounts.items() if amount >= 0}
 
 
 def _more_quota(row: PodGroup) -> Iterator[Candidate]:
@@ -101,12 +101,12 @@ def _more_quota(row: PodGroup) -> Iterator[Candidate]:
     queue = Queue.objects.filter(name=row.queue).first()
     if row.reason_code not in NEEDS_ROOM or queue is None or not row.gpu:
         return
-    present, wanted = queue.quota_gpu or 0.0, rounded(queue.allocated_gpu + row.gpu)
-    if 0 <= present < wanted:
+    present, needed_quota = queue.quota_gpu or 0.0, rounded(queue.allocated_gpu + row.gpu)
+    if 0 <= present < needed_quota:
         yield Candidate(
             code="raise-quota",
-            text=f"a quota of {wanted:g} instead of {present:g} GPUs for queue '{row.queue}', to reclaim from others",
-            question={"queues": [{"name": row.queue, "edit": {"quota": {"gpu": wanted}}}]},
+            text=f"a quota of {needed_quota:g} instead of {present:g} GPUs for queue '{row.queue}', to reclaim from others",
+            question={"queues": [{"name": row.queue, "edit": {"quota": {"gpu": needed_quota}}}]},
         )
 
 

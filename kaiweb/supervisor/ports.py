@@ -43,16 +43,16 @@ def remembered(home: Path, names: tuple[str, ...]) -> dict[str, int]:
     """
     file = home / FILE
     saved_ports = _read(file)
-    chosen: dict[str, int] = {}
+    port_of: dict[str, int] = {}
     for name in names:
         port = saved_ports.get(name, 0)
-        while not port or port in chosen.values() or not is_free(port):
+        while not port or port in port_of.values() or not is_free(port):
             port = pick()
             while port in saved_ports.values():
                 port = pick()
-        chosen[name] = port
-    write_private(file, json.dumps(saved_ports | chosen))
-    return chosen
+        port_of[name] = port
+    write_private(file, json.dumps(saved_ports | port_of))
+    return port_of
 
 
 def _read(file: Path) -> dict[str, int]:

@@ -170,13 +170,13 @@ def in_tree_order(rows: Sequence[Json]) -> Iterator[tuple[Json, int]]:
     children: dict[str | None, list[str]] = defaultdict(list)
     for row in rows:
         children[row["parent"] if row["parent"] in by_name else None].append(row["name"])
-    left = dict(by_name)
+    remaining = dict(by_name)
     stack = [(name, 0) for name in sorted(children[None], reverse=True)]
-    while stack or left:
-        name, depth = stack.pop() if stack else (min(left), 0)
-        if name not in left:
+    while stack or remaining:
+        name, depth = stack.pop() if stack else (min(remaining), 0)
+        if name not in remaining:
             continue
-        yield left.pop(name), depth
+        yield remaining.pop(name), depth
         stack += [(child, depth + 1) for child in sorted(children[name], reverse=True)]
 
 

@@ -1,4 +1,4 @@
-"""The objects that are set aside because a process hung on them; the process leaves them out until they change.
+"""The objects that a process leaves out until they change, because it hung on them: they are set aside.
 
 The watchdog writes `<home>/set-aside.json` when it ends a process that hung while it worked on an object. The
 process reads its own entries at its next start. An object is left out only at the place in the code where the
@@ -25,7 +25,7 @@ MAX_ENTRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class HeldObject:
-    """An object that a thread has in hand: the place in the code, and the exact object.
+    """An object that a thread works on: the place in the code, and the exact object.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class HeldObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of the file: which process set which object aside, when (RFC 3339) and why."""
+    """One entry of the file: which process leaves out which object, since when (RFC 3339) and why."""
 
     process: str
     held: HeldObject

@@ -59,13 +59,13 @@ def seconds_or_none(text: str | None) -> float | None:
 
 def format_duration(nanoseconds: int) -> str:
     """Return the canonical form: `5m0s`, `1h0m0s`, `1.5s`, `250ms`, `0s`."""
-    sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    if rest == 0:
+    sign, magnitude_ns = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    if magnitude_ns == 0:
         return "0s"
     for unit in ("ns", "µs", "ms"):
-        if rest < {"ns": 1_000, "µs": 1_000_000, "ms": SECOND}[unit]:
-            return f"{sign}{_decimal(rest, UNITS[unit])}{unit}"
-    minutes, seconds = divmod(rest, 60 * SECOND)
+        if magnitude_ns < {"ns": 1_000, "µs": 1_000_000, "ms": SECOND}[unit]:
+            return f"{sign}{_decimal(magnitude_ns, UNITS[unit])}{unit}"
+    minutes, seconds = divmod(magnitude_ns, 60 * SECOND)
     hours, minutes = divmod(minutes, 60)
     text = f"{_decimal(seconds, SECOND)}s"
     if hours:

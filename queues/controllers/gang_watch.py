@@ -124,8 +124,8 @@ def served_gangs(gateway: Gateway) -> dict[Resource, Resource]:
     """
     versions = _served_versions(gateway)
     served: dict[Resource, Resource] = {}
-    for resource, known in VERSIONS.items():
-        for version in known:
+    for resource, known_versions in VERSIONS.items():
+        for version in known_versions:
             candidate = Resource(
                 group=resource.group,
                 version=version,

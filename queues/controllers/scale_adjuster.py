@@ -119,14 +119,14 @@ def missing_stand_ins(
     covered = {_source_key(stand_in) for stand_in in stand_ins}
     sizes = _ASIDE.each("Pod", stand_ins, _devices_of)
     total, largest = sum(sizes), max(sizes, default=0)
-    chosen = []
+    missing = []
     for demand in demands:
         if demand.pod.key in covered or not (needed > total or demand.devices > largest):
             continue
-        chosen.append(demand)
+        missing.append(demand)
         total += demand.devices
         largest = max(largest, demand.devices)
-    return chosen
+    return missing
 
 
 def stand_in_body(demand: DeviceDemand, settings: AdjusterSettings) -> dict[str, Any]:

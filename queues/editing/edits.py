@@ -202,11 +202,11 @@ def _check_label(key: object, text: object) -> Finding | None:
     return None
 
 
-def _bad_label(pointer: str, code: str, what: str, value: str) -> Finding:
+def _bad_label(pointer: str, code: str, expected: str, value: str) -> Finding:
     return Finding(
         pointer=pointer,
         code=code,
-        message=f"{pointer[1:]}: expected {what} of at most {LABEL_LENGTH} letters, digits, '-', '_' and '.',"
+        message=f"{pointer[1:]}: expected {expected} of at most {LABEL_LENGTH} letters, digits, '-', '_' and '.',"
         f" beginning and ending with a letter or digit, got '{shown(value)}'",
         given=shown(value),
         allowed=LABEL_PATTERN.pattern,

@@ -66,5 +66,5 @@ def require_edit(tree: Tree, old: Body, new: Body, request: WriteRequest) -> Non
 def require_place(tree: Tree, parent: str, request: WriteRequest) -> None:
     """Raise MissingRightError unless the caller may create or move a queue below this parent."""
     if not request.rights.may_place_under(hierarchy.ancestors(tree, parent)):
-        where = f"below '{parent}'" if parent else "at the top of the tree"
-        raise MissingRightError(f"placing a queue {where} needs the right 'edit' there")
+        place_text = f"below '{parent}'" if parent else "at the top of the tree"
+        raise MissingRightError(f"placing a queue {place_text} needs the right 'edit' there")

@@ -224,11 +224,11 @@ def count_at(node: Any, *path: str, default: int | None = None, below: str = "")
     value = dig(node, *path)
     if value is None:
         return default
-    where = ".".join([below, *path] if below else path)
+    field_path = ".".join([below, *path] if below else path)
     if not is_whole(value):
-        raise FieldError(f"{where} must be a whole number, got {value!r}")
+        raise FieldError(f"{field_path} must be a whole number, got {value!r}")
     if not 0 <= value <= MAX_INT32:
-        raise FieldError(f"{where} must be between 0 and {MAX_INT32}, got {value!r}")
+        raise FieldError(f"{field_path} must be between 0 and {MAX_INT32}, got {value!r}")
     return int(value)
 
 

@@ -135,15 +135,15 @@ def _faults(model: object, bounds: object) -> Iterator[Finding]:
     if not isinstance(model, str) or not is_clean(model) or not 0 < len(model) <= MAX_MODEL_LENGTH:
         yield _model_fault("", model, "the name of a GPU model")
         return
-    where = f"/{pointer_part(shown(model))}"
+    pointer = f"/{pointer_part(shown(model))}"
     if not isinstance(bounds, Mapping):
-        yield _model_fault(where, bounds, "an object with quota and limit")
+        yield _model_fault(pointer, bounds, "an object with quota and limit")
         return
     for name, amount in bounds.items():
         if name not in BOUNDS:
-            yield _model_fault(where, name, "quota or limit")
+            yield _model_fault(pointer, name, "quota or limit")
         elif amount is not None and _amount(amount) is None:
-            yield _model_fault(f"{where}/{name}", amount, 'a number >= 0 or "unlimited"')
+            yield _model_fault(f"{pointer}/{name}", amount, 'a number >= 0 or "unlimited"')
 
 
 def _bounds(bounds: Mapping[str, Any]) -> ModelBounds:
@@ -159,8 +159,8 @@ def _amount(value: object) -> float | None:
     return float(value) if math.isfinite(value) and 0 <= value <= MAX_AMOUNT else None
 
 
-def _model_fault(where: str, value: object, expected: str) -> Finding:
-    pointer = f"/gpuModels{where}"
+def _model_fault(model_pointer: str, value: object, expected: str) -> Finding:
+    pointer = f"/gpuModels{model_pointer}"
     return Finding(
         pointer=pointer,
         code="type",

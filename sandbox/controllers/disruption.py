@@ -113,8 +113,8 @@ class DisruptionController(Controller):
 
     def _write(self, budget: PodDisruptionBudget, status: dict[str, Any]) -> None:
         current = budget.status
-        gone = current.disrupted_pods.keys() - status["disruptedPods"].keys()
-        is_same = not gone and all(
+        expired_pods = current.disrupted_pods.keys() - status["disruptedPods"].keys()
+        is_same = not expired_pods and all(
             status[name] == value
             for name, value in (
                 ("disruptionsAllowed", current.disruptions_allowed),
@@ -131,7 +131,7 @@ class DisruptionController(Controller):
             "metadata": {"resourceVersion": meta.resource_version},
             "status": {
                 **status,
-                "disruptedPods": {**status["disruptedPods"], **dict.fromkeys(gone)},
+                "disruptedPods": {**status["disruptedPods"], **dict.fromkeys(expired_pods)},
             },
         }
         self.gateway.patch(

@@ -68,13 +68,13 @@ class DeviceBook:
             free_devices = self._free_devices.get((node, resource), [])
             if count > len(free_devices):
                 raise DevicesUnavailableError(resource, count, len(free_devices))
-        chosen: dict[tuple[str, str], list[str]] = {}
+        devices_of: dict[tuple[str, str], list[str]] = {}
         for resource, count in requests.items():
             free_devices = self._free_devices[node, resource]
-            chosen[node, resource] = free_devices[:count]
+            devices_of[node, resource] = free_devices[:count]
             del free_devices[:count]
-        self._devices_by_holder[holder] = chosen
-        return [device for devices in chosen.values() for device in devices]
+        self._devices_by_holder[holder] = devices_of
+        return [device for devices in devices_of.values() for device in devices]
 
     def take_named(self, holder: str, node: str, resource: str, device: str) -> None:
         """Record that a pod holds a certain device already (after a restart of the simulator)."""

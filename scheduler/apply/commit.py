@@ -271,9 +271,9 @@ class Committer:
                 self._failed("write", KubeError("the shard belongs to another worker now"))
                 return
             if self._evict(decision) is not None:
-                left = [*group.guarded[position:], *group.others]
-                if left:
-                    log.info("%d further evictions for the same workload are given up", len(left))
+                spared = [*group.guarded[position:], *group.others]
+                if spared:
+                    log.info("%d further evictions for the same workload are given up", len(spared))
                 return
         for decision in group.others:
             self._submit(self._evict, decision)

@@ -179,16 +179,16 @@ class StatusWriter:
         group = snapshot.groups.get(f"{marks.namespace}/{marks.pod_group}")
         if group is None:
             return []
-        wanted = {
+        desired = {
             LAST_START: _timestamp(marks.last_start, snapshot.now),
             LAST_EVICTION: _timestamp(marks.last_eviction, snapshot.now),
             STALE_SINCE: _timestamp(marks.stale_since, snapshot.now),
         }
-        carried = group.metadata.annotations
+        current = group.metadata.annotations
         changed = {
-            key: value for key, value in wanted.items() if not _is_same(carried.get(key), value)
+            key: value for key, value in desired.items() if not _is_same(current.get(key), value)
         }
-        if not changed or not self._remember_if_new(group, "marks", tuple(sorted(wanted.items()))):
+        if not changed or not self._remember_if_new(group, "marks", tuple(sorted(desired.items()))):
             return []
         meta = group.metadata
         body = {"metadata": {"annotations": changed}}
@@ -304,11 +304,11 @@ def _timestamp(relative: float | None, now: float) -> str | None:
     return format_time(datetime.fromtimestamp(floor(now + relative + 0.001), UTC))
 
 
-def _is_same(carried: str | None, wanted: str | None) -> bool:
+def _is_same(current: str | None, desired: str | None) -> bool:
     """Return whether two timestamps mean the same time; other writers may use fractions or an offset."""
-    if not carried or not wanted:
-        return (carried or None) == wanted
-    carried_at, wanted_at = time_or_none(carried), time_or_none(wanted)
+    if not current or not desired:
+        return (current or None) == desired
+    carried_at, wanted_at = time_or_none(current), time_or_none(desired)
     if carried_at is None or wanted_at is None:
         return False
     return abs((carried_at - wanted_at).total_seconds()) < 1.5

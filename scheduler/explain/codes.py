@@ -291,8 +291,8 @@ def waits_for_room(session: Session, group: int) -> Cause | None:
         for task in state.nodes.tasks[node]
         if state.tasks.status[task] == RELEASING
     ]
-    where = first_few([state.nodes.names[node] for node in nodes], MAX_NAMES)
-    text = f"Its place on {where} is being freed"
+    node_names = first_few([state.nodes.names[node] for node in nodes], MAX_NAMES)
+    text = f"Its place on {node_names} is being freed"
     return Cause(
         reasons.WAITING_FOR_VICTIMS,
         f"{text}; waiting for the end of {first_few(leaving, MAX_NAMES)}" if leaving else text,

@@ -7,6 +7,7 @@ class of tasks. That costs as much as a cycle in which nothing fits.
 from __future__ import annotations
 
 from scheduler.core.cluster.amount_text import human_amount, plain_amount
+from scheduler.core.cluster.axis import CPU_ROW, GPU_ROW, MEMORY_ROW
 from scheduler.core.cluster.classes import TaskClass
 from scheduler.core.decisions import TaskRef
 from scheduler.core.placement.explain import count_rejections
@@ -16,7 +17,12 @@ from scheduler.core.session.nodeset import NodeSet
 from scheduler.core.session.session import Session
 from scheduler.explain import texts
 
-_WORDS = {"gpu": ("GPUs", 2), "cpu": ("CPU cores", 0), "memory": ("memory", 1)}
+#: Resource -> its word in a message, and its row. Other resources have no word: their name is written.
+_WORD_AND_ROW = {
+    "gpu": ("GPUs", GPU_ROW),
+    "cpu": ("CPU cores", CPU_ROW),
+    "memory": ("memory", MEMORY_ROW),
+}
 
 
 class NodeDetails:
@@ -25,10 +31,11 @@ class NodeDetails:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._placer = Placer(session)
-        self._known: dict[tuple[int, int, bool], list[tuple[str, list[NodeReason]]]] = {}
+        #: (task class, queue, whether preemptible) -> name and reasons of each node.
+        self._refusals_of: dict[tuple[int, int, bool], list[tuple[str, list[NodeReason]]]] = {}
 
     def message(self, task: int, ref: TaskRef, base: str, capacity_text: str) -> str:
-        """Return the long message of a pod, or "" when no node has a reason of its own."""
+        """Return the long message of a pod: `base` and a line for each node; "" when no node has a reason."""
         session = self._session
         task_class = session.state.tasks.task_class[task]
         group = session.state.tasks.pod_group[task]
@@ -51,7 +58,7 @@ class NodeDetails:
         session = self._session
         view = session.view(group)
         key = (task_class.index, view.queue, session.is_next_preemptible(group))
-        refusals = self._known.get(key)
+        refusals = self._refusals_of.get(key)
         if refusals is None:
             rules = self._placer.rules(task_class, task)
             refusals = [
@@ -64,7 +71,7 @@ class NodeDetails:
                 for node, name in enumerate(session.state.nodes.names)
             ]
             if not rules.is_volatile:
-                self._known[key] = refusals
+                self._refusals_of[key] = refusals
         return refusals
 
     def _detail(
@@ -78,7 +85,7 @@ class NodeDetails:
     ) -> str:
         if reason.kind is NodeReasonKind.INSUFFICIENT_GPU_MEMORY:
             if is_gang:
-                return _hidden("GPU memory")
+                return _without_amounts("GPU memory")
             memory = self._session.state.nodes.gpu_memory[self._index(node)]
             return (
                 "Node didn't have enough resources: Each gpu on the node has a gpu memory capacity "
@@ -90,15 +97,15 @@ class NodeDetails:
         return texts.node_reason(reason, ref, capacity_text)
 
     def _lacking(self, task_class: TaskClass, node: str, resource: str, *, is_gang: bool) -> str:
-        word, unit = _WORDS.get(resource, (resource, -1))
+        word = _WORD_AND_ROW[resource][0] if resource in _WORD_AND_ROW else resource
         if is_gang:
-            return _hidden(word)
+            return _without_amounts(word)
         state, index = self._session.state, self._index(node)
         row = state.axis.row_of[resource]
         capacity = state.nodes.allocatable_rows[row][index]
         used = capacity - state.nodes.idle_rows[row][index]
         requested = float(task_class.vector[row])
-        if unit < 0:
+        if resource not in _WORD_AND_ROW:
             figures = [plain_amount(resource, amount) for amount in (requested, used, capacity)]
             return (
                 f"Node didn't have enough resource: {resource}, requested: {figures[0]}, "
@@ -108,7 +115,7 @@ class NodeDetails:
             memory = state.nodes.gpu_memory[index]
             figures = [_gpus(task_class, requested, memory), f"{used:.3g}", f"{capacity:.3g}"]
         else:
-            figures = [human_amount(amount, unit) for amount in (requested, used, capacity)]
+            figures = [human_amount(amount, row) for amount in (requested, used, capacity)]
         return (
             f"Node didn't have enough resources: {word}, requested: {figures[0]}, "
             f"used: {figures[1]}, capacity: {figures[2]}"
@@ -118,8 +125,8 @@ class NodeDetails:
         return self._session.state.nodes.index_of[node]
 
 
-def _hidden(word: str) -> str:
-    """Leave amounts out: whether a pod of a gang fits depends on what its other pods took before."""
+def _without_amounts(word: str) -> str:
+    """Return a refusal without amounts: whether a pod of a gang fits depends on what its other pods took before."""
     return f"Node didn't have enough resources: {word}, taking all considerations into account"
 
 

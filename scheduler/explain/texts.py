@@ -272,9 +272,9 @@ def amounts(triple: Amounts) -> str:
 
 def _stale_eviction(pod: str, subgroup: str, minimum: int | None) -> str:
     least = "" if minimum is None else f" ({minimum})"
-    where = f" in sub-group {subgroup}" if subgroup else ""
+    place_text = f" in sub-group {subgroup}" if subgroup else ""
     return (
-        f"Workload doesn't meet the minimum required number of pods{least}{where}, "
+        f"Workload doesn't meet the minimum required number of pods{least}{place_text}, "
         f"evicting remaining pod: {pod}"
     )
 

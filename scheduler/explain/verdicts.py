@@ -127,7 +127,11 @@ def _with_explanation(groups: PodGroups, marked: Collection[str]) -> list[int]:
     explained.update(sets.pod_group[index] for index, count in enumerate(sets.gated) if count)
     if groups.stale_since.count(None) < len(groups):
         explained.update(g for g, since in enumerate(groups.stale_since) if since is not None)
-    explained.update(g for g, each in enumerate(groups.inputs) if each.invalid_subgroup_tasks)
+    explained.update(
+        g
+        for g, pod_group_input in enumerate(groups.inputs)
+        if pod_group_input.invalid_subgroup_tasks
+    )
     if marked:
         explained.update(group for group in range(len(groups)) if groups.name(group) in marked)
     return sorted(explained)

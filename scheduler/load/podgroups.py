@@ -354,11 +354,15 @@ def _constraint(
 ) -> TopologyConstraint | None:
     if stated is None or not stated.topology:
         return None
-    known = aliases.get(stated.topology, {})
+    level_aliases = aliases.get(stated.topology, {})
     return TopologyConstraint(
         topology=stated.topology,
-        required_level=known.get(stated.required_topology_level, stated.required_topology_level),
-        preferred_level=known.get(stated.preferred_topology_level, stated.preferred_topology_level),
+        required_level=level_aliases.get(
+            stated.required_topology_level, stated.required_topology_level
+        ),
+        preferred_level=level_aliases.get(
+            stated.preferred_topology_level, stated.preferred_topology_level
+        ),
     )
 
 

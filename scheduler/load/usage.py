@@ -124,7 +124,7 @@ class UsageHistory:
             return
         private_folder(self.path.parent)
         if rewrite:
-            write_private(self.path, "".join(_print_sample(each) for each in self.samples))
+            write_private(self.path, "".join(_print_sample(sample) for sample in self.samples))
             return
         with os.fdopen(open_private(self.path), "a") as lines:
             lines.write(_print_sample(sample))

@@ -63,23 +63,23 @@ def volume_inputs(
 
     def convert(item: PersistentVolumeClaim) -> VolumeClaim:
         claim = _volume_claim(item, readable, classes, live_pods)
-        chosen = item.metadata.annotations.get(SELECTED_NODE, "")
-        if chosen in node_names and claim.waits_for_consumer and not item.spec.volume_name:
-            return replace(claim, allowed_terms=(_only(chosen),))
+        selected_node = item.metadata.annotations.get(SELECTED_NODE, "")
+        if selected_node in node_names and claim.waits_for_consumer and not item.spec.volume_name:
+            return replace(claim, allowed_terms=(_only(selected_node),))
         if claim.storage_class not in limited:
             return claim
-        return _with_room(claim, known, _static_places(item, readable.values()))
+        return _with_room(claim, storage_capacities, _static_places(item, readable.values()))
 
-    known = tuple(
+    storage_capacities = tuple(
         item for item in capacities if aside.read("CSIStorageCapacity", item, _capacity) is not None
     )
     claims = tuple(aside.each("PersistentVolumeClaim", claimed, convert))
-    wanted = {name for claim in claims for name in claim.static_volumes or ()}
+    static_names = {name for claim in claims for name in claim.static_volumes or ()}
     return VolumeInputs(
         claims=claims,
-        capacities=tuple(_capacity(item) for item in known),
+        capacities=tuple(_capacity(item) for item in storage_capacities),
         tracked_classes=tracked,
-        static_volumes=tuple(_static_volume(readable[name]) for name in sorted(wanted)),
+        static_volumes=tuple(_static_volume(readable[name]) for name in sorted(static_names)),
     )
 
 

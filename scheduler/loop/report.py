@@ -115,7 +115,7 @@ def _cycle_row(
             ]
         ],
         decided=len(decisions),
-        error="; ".join(f"{what}: {error}" for what, error in commit.failures[:5]),
+        error="; ".join(f"{operation}: {error}" for operation, error in commit.failures[:5]),
     )
 
 
@@ -163,7 +163,7 @@ def _write_shares(shard: str, number: int, summary: CycleSummary) -> list[str]:
 
 def _write_standings(shard: str, standings: Mapping[str, Standing]) -> list[str]:
     """Write the standings that changed, delete old ones; return the pod groups."""
-    changed, gone = _write_changed(
+    changed_keys, deleted_keys = _write_changed(
         GroupStanding.objects.filter(shard=shard),
         "key",
         ("code", "text", "position"),
@@ -173,12 +173,12 @@ def _write_standings(shard: str, standings: Mapping[str, Standing]) -> list[str]
         },
         same={"shard": shard},
     )
-    return changed + gone
+    return changed_keys + deleted_keys
 
 
 def _write_resting(shard: str, binds: BindMemory) -> list[str]:
     """Write the nodes that rest if they changed; return those that did."""
-    changed, gone = _write_changed(
+    changed_keys, deleted_keys = _write_changed(
         RestingNode.objects.filter(shard=shard),
         "name",
         ("until", "pods"),
@@ -191,7 +191,7 @@ def _write_resting(shard: str, binds: BindMemory) -> list[str]:
         },
         same={"shard": shard},
     )
-    return changed + gone
+    return changed_keys + deleted_keys
 
 
 def _write_changed(
@@ -212,11 +212,11 @@ def _write_changed(
     unique : the columns that identify a row; `key` alone if not stated
     """
     unique = unique or (key,)
-    known = {name: tuple(values) for name, *values in stored.values_list(key, *columns)}
-    changed = [name for name, values in rows.items() if known.get(name) != values]
-    gone = sorted(known.keys() - rows.keys())
-    for first in range(0, len(gone), ROWS_PER_WRITE):
-        stored.filter(**{f"{key}__in": gone[first : first + ROWS_PER_WRITE]}).delete()
+    stored_values = {name: tuple(values) for name, *values in stored.values_list(key, *columns)}
+    changed = [name for name, values in rows.items() if stored_values.get(name) != values]
+    deleted_keys = sorted(stored_values.keys() - rows.keys())
+    for first in range(0, len(deleted_keys), ROWS_PER_WRITE):
+        stored.filter(**{f"{key}__in": deleted_keys[first : first + ROWS_PER_WRITE]}).delete()
     stored.model.objects.bulk_create(
         [
             stored.model(**{key: name}, **dict(zip(columns, rows[name], strict=True)), **same)
@@ -227,7 +227,7 @@ def _write_changed(
         update_fields=[column for column in (*same, *columns) if column not in unique],
         batch_size=ROWS_PER_WRITE,
     )
-    return changed, gone
+    return changed, deleted_keys
 
 
 def _finite(value: float) -> float:

@@ -167,7 +167,7 @@ def core_config(spec: ShardSpec, args: Flags | None = None) -> SchedulerConfig:
 
 def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName, ...]:
     spreads = SPREAD in (placement.gpu, placement.cpu)
-    chosen: list[tuple[int, str, ActionName]] = []
+    entries: list[tuple[int, str, ActionName]] = []
     for text in spec.actions:
         if text not in set(ActionName):
             raise ConfigError(f"actions: unknown action {text!r}")
@@ -176,14 +176,14 @@ def _actions(spec: ShardSpec, placement: PlacementStrategy) -> tuple[ActionName,
         is_on_by_default = not (spreads and name is ActionName.CONSOLIDATION)
         if override.enabled if override.enabled is not None else is_on_by_default:
             priority = default if override.priority is None else override.priority
-            chosen.append((-priority, name.value, name))
-    return tuple(name for _, _, name in sorted(chosen))
+            entries.append((-priority, name.value, name))
+    return tuple(name for _, _, name in sorted(entries))
 
 
 def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfig, ...]:
     default_plugins = _default_plugins(spec, placement.gpu)
     defaults = _default_arguments(spec, placement)
-    chosen: list[tuple[int, str, PluginConfig]] = []
+    entries: list[tuple[int, str, PluginConfig]] = []
     for name in sorted({*default_plugins, *spec.plugins}):
         override = spec.plugins.get(name, Override())
         if not (name in default_plugins if override.enabled is None else override.enabled):
@@ -194,16 +194,16 @@ def _plugins(spec: ShardSpec, placement: PlacementStrategy) -> tuple[PluginConfi
             if override.arguments is None
             else plugin_config(name, override.arguments)
         )
-        chosen.append((-priority, name, plugin))
-    return tuple(plugin for _, _, plugin in sorted(chosen, key=lambda entry: entry[:2]))
+        entries.append((-priority, name, plugin))
+    return tuple(plugin for _, _, plugin in sorted(entries, key=lambda entry: entry[:2]))
 
 
 def _default_plugins(spec: ShardSpec, gpu_strategy: str) -> set[str]:
     """Return the plugins that run unless the shard disables them: defaults, listed ones, those of its placement."""
     by_default = {plugin.name for plugin in PLUGINS if plugin.on_by_default}
     device_plugins = {"gpupack", "gpusharingorder", "gpuspread"}
-    chosen = _DEVICE_PLUGINS.get(gpu_strategy, {"gpupack", "gpusharingorder"})
-    return ({*by_default, *spec.plugins} - device_plugins) | chosen
+    gpu_plugins = _DEVICE_PLUGINS.get(gpu_strategy, {"gpupack", "gpusharingorder"})
+    return ({*by_default, *spec.plugins} - device_plugins) | gpu_plugins
 
 
 def _default_arguments(spec: ShardSpec, placement: PlacementStrategy) -> dict[str, object]:

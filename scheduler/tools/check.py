@@ -296,12 +296,12 @@ def _request(request: BindRequest, pod: Pod | None) -> Iterator[Violation]:
     owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
     if pod is None or (owners and pod.metadata.uid not in owners):
         return  # its pod is gone and the garbage collector will follow
-    node, chosen = pod.spec.node_name, request.spec.selected_node
+    node, selected_node = pod.spec.node_name, request.spec.selected_node
     if request.status.phase == "Succeeded" and not node:
         text = f"bind request {request.key} succeeded, but the pod has no node"
         yield Violation("bind-request-lies", (request.key,), text)
-    if request.status.phase == "Succeeded" and node and node != chosen:
-        text = f"bind request {request.key} chose {chosen}, the pod is bound to {node}"
+    if request.status.phase == "Succeeded" and node and node != selected_node:
+        text = f"bind request {request.key} chose {selected_node}, the pod is bound to {node}"
         yield Violation("pod-bound-twice", (request.key, pod.key), text)
 
 

@@ -42,7 +42,7 @@ def claim_job(*, template: bool = False) -> BindJob:
     return job(body, request("p", resourceClaimAllocations=allocations))
 
 
-def claimed(gateway: FakeGateway) -> dict[str, Any]:
+def claim_status(gateway: FakeGateway) -> dict[str, Any]:
     status: dict[str, Any] = gateway.raw(RESOURCE_CLAIMS, "claim", "ns")["status"]
     return status
 
@@ -55,7 +55,7 @@ def test_claim_status_holds_the_chosen_devices_and_the_pod(template: bool) -> No
     assert step.concerns(claim_job(template=template))
     step.prepare(claim_job(template=template))
     reserved = {"resource": "pods", "name": "p", "uid": "uid-p"}
-    assert claimed(gateway) == {"allocation": ALLOCATION, "reservedFor": [reserved]}
+    assert claim_status(gateway) == {"allocation": ALLOCATION, "reservedFor": [reserved]}
     writes = len(gateway.calls)
     step.prepare(claim_job(template=template))  # a second attempt finds it done
     assert len(gateway.calls) == writes
@@ -81,8 +81,8 @@ def test_existing_allocation_and_reservations_of_a_claim_stay() -> None:
         RESOURCE_CLAIMS, {"metadata": {"name": "claim", "namespace": "ns"}, "status": status}
     )
     DeviceClaims(gateway, CONFIG["dynamicresources"]).prepare(claim_job())
-    assert claimed(gateway)["allocation"] == older
-    assert [item["uid"] for item in claimed(gateway)["reservedFor"]] == ["uid-o", "uid-p"]
+    assert claim_status(gateway)["allocation"] == older
+    assert [item["uid"] for item in claim_status(gateway)["reservedFor"]] == ["uid-o", "uid-p"]
 
 
 def test_conflict_is_retried_and_a_missing_claim_fails() -> None:
@@ -91,7 +91,7 @@ def test_conflict_is_retried_and_a_missing_claim_fails() -> None:
     gateway.fail_next("patch", "resourceclaims", ConflictError("newer"))
     step = DeviceClaims(gateway, CONFIG["dynamicresources"])
     step.prepare(claim_job())
-    assert claimed(gateway)["allocation"] == ALLOCATION
+    assert claim_status(gateway)["allocation"] == ALLOCATION
     with pytest.raises(BindError, match="failed to update claim claim for pod ns/p"):
         DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(claim_job())
 
@@ -110,16 +110,16 @@ def test_a_claim_that_others_keep_changing_fails_after_the_timeout() -> None:
 
 def test_a_claim_that_the_pod_does_not_refer_to_fails() -> None:
     allocations = [{"name": "other", "allocation": ALLOCATION}]
-    wrong = job(pod("p"), request("p", resourceClaimAllocations=allocations))
+    bind_job = job(pod("p"), request("p", resourceClaimAllocations=allocations))
     with pytest.raises(BindError, match="claim other from bind request not found in pod ns/p"):
-        DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(wrong)
+        DeviceClaims(FakeGateway(), CONFIG["dynamicresources"]).prepare(bind_job)
 
 
 # ------------------------------------------------------------------------------------------ volumes
 
 
 class Time:
-    """A clock that lets something happen while someone sleeps."""
+    """A clock that moves when somebody sleeps, and then runs an action."""
 
     def __init__(self, action: Callable[[], None]) -> None:
         self.now = 0.0
@@ -137,9 +137,9 @@ def volume_job() -> BindJob:
 
 def cluster(provisioner: str = "csi.x", **claim_spec: Any) -> FakeGateway:
     gateway = FakeGateway()
-    waits = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": provisioner}
+    late_binding = {"volumeBindingMode": "WaitForFirstConsumer", "provisioner": provisioner}
     gateway.seed(NODES, {"metadata": {"name": "n1"}})
-    gateway.seed(STORAGE_CLASSES, {"metadata": {"name": "late"}, **waits})
+    gateway.seed(STORAGE_CLASSES, {"metadata": {"name": "late"}, **late_binding})
     spec = {
         "storageClassName": "late",
         "accessModes": ["ReadWriteOnce"],
@@ -151,12 +151,12 @@ def cluster(provisioner: str = "csi.x", **claim_spec: Any) -> FakeGateway:
     return gateway
 
 
-def step(gateway: FakeGateway, action: Callable[[], None] = lambda: None) -> Volumes:
+def volumes_step(gateway: FakeGateway, action: Callable[[], None] = lambda: None) -> Volumes:
     time = Time(action)
     return Volumes(gateway, CONFIG["volumebinding"], clock=lambda: time.now, sleep=time.sleep)
 
 
-def bound(gateway: FakeGateway) -> Callable[[], None]:
+def binding_claim(gateway: FakeGateway) -> Callable[[], None]:
     return lambda: (
         gateway.patch(PVCS, "data", {"status": {"phase": "Bound"}}, namespace="ns") and None
     )
@@ -164,7 +164,7 @@ def bound(gateway: FakeGateway) -> Callable[[], None]:
 
 def test_dynamic_claim_is_annotated_with_the_node_and_waited_for() -> None:
     gateway = cluster()
-    step(gateway, bound(gateway)).prepare(volume_job())
+    volumes_step(gateway, binding_claim(gateway)).prepare(volume_job())
     claim = gateway.raw(PVCS, "data", "ns")
     assert claim["metadata"]["annotations"] == {"volume.kubernetes.io/selected-node": "n1"}
     assert claim["status"]["phase"] == "Bound"
@@ -182,7 +182,7 @@ def test_smallest_static_volume_that_fits_is_reserved() -> None:
         gateway.seed(
             PVS, {"metadata": {"name": name}, "spec": spec, "status": {"phase": "Available"}}
         )
-    step(gateway, bound(gateway)).prepare(volume_job())
+    volumes_step(gateway, binding_claim(gateway)).prepare(volume_job())
     assert gateway.raw(PVS, "fits")["spec"]["claimRef"]["name"] == "data"
     assert all("claimRef" not in gateway.raw(PVS, name)["spec"] for name in ("small", "large"))
 
@@ -198,14 +198,14 @@ def test_smallest_static_volume_that_fits_is_reserved() -> None:
 )
 def test_volume_errors_name_stage_pod_and_node(gateway: FakeGateway, problem: str) -> None:
     with pytest.raises(BindError, match=problem) as failure:
-        step(gateway).prepare(volume_job())
+        volumes_step(gateway).prepare(volume_job())
     assert "K8sPlugin VolumeBinding" in str(failure.value)
     assert "for pod: ns/p and node n1. error: " in str(failure.value)
 
 
 def test_bound_claim_causes_no_write() -> None:
     gateway = cluster()
-    bound(gateway)()
+    binding_claim(gateway)()
     writes = len(gateway.calls)
-    step(gateway).prepare(volume_job())
+    volumes_step(gateway).prepare(volume_job())
     assert len(gateway.calls) == writes

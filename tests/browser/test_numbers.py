@@ -66,7 +66,9 @@ def test_the_overview_shows_the_numbers_of_the_cluster(busy: Stack, page: Page):
     expect(main).to_contain_text(f"{nodes['ready']} of {nodes['total']} ready")
     listed = read(page, "/workloads?state=pending&limit=1000")["items"]
     assert len(listed) == workloads["pending"]
-    assert sum(each["workloads"] for each in cluster["pendingByReason"]) == len(listed)
+    assert sum(reason_count["workloads"] for reason_count in cluster["pendingByReason"]) == len(
+        listed
+    )
 
 
 def test_every_row_of_the_queue_tree_shows_the_numbers_of_its_queue(busy: Stack, page: Page):

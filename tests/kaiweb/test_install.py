@@ -47,7 +47,7 @@ def test_definitions_are_applied_again_and_again() -> None:
     assert len(gateway.names(CRDS)) == 6
 
 
-def test_what_people_changed_is_never_touched_again() -> None:
+def test_default_objects_that_people_changed_are_not_overwritten() -> None:
     gateway = FakeGateway()
     assert install.create_missing(gateway, [queue("a"), queue("b")]) == ["Queue a", "Queue b"]
     gateway.patch(QUEUES, "a", {"spec": {"resources": {"gpu": {"quota": 9}}}})
@@ -59,8 +59,8 @@ def test_what_people_changed_is_never_touched_again() -> None:
 def test_a_restart_does_not_wait_for_the_webhooks_of_the_same_installation() -> None:
     gateway = FakeGateway()
     install.create_missing(gateway, [queue("a")])
-    unasked = ServerError('failed calling webhook "queue-validation.kai.scheduler": refused')
-    gateway.fail_next("create", "queues", unasked)
+    webhook_error = ServerError('failed calling webhook "queue-validation.kai.scheduler": refused')
+    gateway.fail_next("create", "queues", webhook_error)
     assert install.create_missing(gateway, [queue("a"), queue("b"), queue("c")]) == ["Queue c"]
     gateway.fail_next("create", "queues", ServerError("disk full"))
     with pytest.raises(ServerError, match="disk full"):
@@ -106,7 +106,7 @@ def test_bootstrap_is_idempotent_and_makes_one_admin(
 
 
 @pytest.mark.django_db
-def test_a_cluster_that_does_not_answer_ends_bootstrap_with_its_words(
+def test_bootstrap_fails_with_the_error_of_a_cluster_that_does_not_answer(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gateway = FakeGateway()
@@ -137,7 +137,7 @@ def test_waiting_ends_with_the_reason_when_nobody_applies_the_migrations() -> No
 def test_waiting_makes_the_state_folder_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a cluster the init container makes it, below a mount that belongs to root."""
+    """In a cluster the init container creates the folder, below a mount that belongs to root."""
     monkeypatch.setattr(settings, "KAIWEB_HOME", tmp_path / "home")
     monkeypatch.setattr(bootstrap, "MigrationsCheck", lambda: lambda: "")
     call_command("bootstrap", "--wait")

@@ -38,23 +38,23 @@ def test_each_pod_is_a_group_of_its_own(running: Sample, name: str) -> None:
     assert running.pod(name)["metadata"]["annotations"]["pod-group-name"] == metadata["name"]
 
 
-def test_the_class_train_stands_at_50_and_may_be_preempted(running: Sample) -> None:
+def test_priority_class_train_is_50_and_preemptible(running: Sample) -> None:
     assert running.kubectl("get", "priorityclass", "train", "-o", "jsonpath={.value}") == "50"
 
-    def held() -> tuple[str, str]:
+    def allocated_gpus() -> tuple[str, str]:
         status = running.get(QUEUES, "s03-bench").get("status") or {}
         parts = (status.get("allocated") or {}, status.get("allocatedNonPreemptible") or {})
         return tuple(str(part.get("nvidia.com/gpu", "0")) for part in parts)  # type: ignore[return-value]
 
-    running.wait(lambda: held() == ("1", "0"), "one GPU, none of it protected")
+    running.wait(lambda: allocated_gpus() == ("1", "0"), "one GPU, none of it non-preemptible")
 
 
 @pytest.mark.parametrize("name", PODS_OF_FILE)
-def test_a_bound_pod_says_so(running: Sample, name: str) -> None:
+def test_a_bound_pod_has_the_condition_pod_bound(running: Sample, name: str) -> None:
     def is_bound() -> bool:
         conditions = running.pod(name)["status"].get("conditions") or ()
         return any((c["type"], c["status"]) == ("PodBound", "True") for c in conditions)
 
     running.wait(is_bound, f"condition PodBound on {name}")
-    notes = running.pod(name)["metadata"]["annotations"]
-    assert notes["received-resource-type"] == "Regular"
+    annotations = running.pod(name)["metadata"]["annotations"]
+    assert annotations["received-resource-type"] == "Regular"

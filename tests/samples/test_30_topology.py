@@ -59,8 +59,11 @@ def test_a_gang_that_no_rack_can_hold_is_not_bound(hall: Sample) -> None:
     def texts() -> list[str]:
         return [text for _, _, text in hall.events_of("PodGroup", group)]
 
-    wanted = "topology s30-hall, requirement"
-    hall.wait(lambda: any(wanted in text for text in texts()), f"{wanted!r}, found {texts()}")
+    expected_text = "topology s30-hall, requirement"
+    hall.wait(
+        lambda: any(expected_text in text for text in texts()),
+        f"{expected_text!r}, found {texts()}",
+    )
 
 
 def test_it_would_fit_without_the_rack(hall: Sample) -> None:

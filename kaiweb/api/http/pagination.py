@@ -99,8 +99,10 @@ def only_fields(request: Request, items: list[dict[str, Any]]) -> list[dict[str,
         return items
     unknown = [name for name in names if name not in items[0]]
     if unknown:
-        known = sorted(items[0])
-        raise bad_parameter("fields", f"expected of {', '.join(known)}", unknown[0], known)
+        field_names = sorted(items[0])
+        raise bad_parameter(
+            "fields", f"expected of {', '.join(field_names)}", unknown[0], field_names
+        )
     return [{name: item[name] for name in names} for item in items]
 
 

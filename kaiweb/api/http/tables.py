@@ -65,13 +65,13 @@ def wanted_table(request: Request) -> str:
     ------
     Problem : Parquet, and the library for it is not installed
     """
-    chosen: str = request.accepted_renderer.format
-    if chosen == PARQUET and find_spec("pyarrow") is None:
+    renderer_format: str = request.accepted_renderer.format
+    if renderer_format == PARQUET and find_spec("pyarrow") is None:
         raise Problem(
             "not-acceptable",
             "Parquet needs the package pyarrow in the web process: install kaiweb[parquet], or ask for text/csv",
         )
-    return chosen if chosen in (CSV, PARQUET) else ""
+    return renderer_format if renderer_format in (CSV, PARQUET) else ""
 
 
 def table(columns: list[str], items: list[dict[str, Any]], file: str, kind: str) -> Response:

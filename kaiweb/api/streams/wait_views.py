@@ -95,12 +95,14 @@ class QueueWait(View):
         event = request.query_params.get("for", SYNCED)
         if event != SYNCED:
             raise bad_parameter("for", f"expected {SYNCED}", event, [SYNCED])
-        wanted = _number(request, "generation", MAX_GENERATION)
+        awaited_generation = _number(request, "generation", MAX_GENERATION)
         _check_timeout(request)
         row = Queue.objects.filter(name=name).first()
         if row is None:
             raise UnknownQueueError(name)
-        return _answer({"reached": row.generation >= wanted, "generation": row.generation})
+        return _answer(
+            {"reached": row.generation >= awaited_generation, "generation": row.generation}
+        )
 
 
 def _answer(body: Mapping[str, Any]) -> Response:

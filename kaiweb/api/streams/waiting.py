@@ -41,25 +41,27 @@ class WaitingRequests:
             await self._app(scope, receive, send)
             return
         self._waiters += 1
-        gone = asyncio.create_task(until_disconnect(receive), name="wait-disconnect")
+        disconnect = asyncio.create_task(until_disconnect(receive), name="wait-disconnect")
         try:
-            answer = await self._last_answer(scope, gone)
-            if not gone.done():
+            answer = await self._last_answer(scope, disconnect)
+            if not disconnect.done():
                 await answer.pass_on(send)
         finally:
             self._waiters -= 1
-            gone.cancel()
+            disconnect.cancel()
 
-    async def _last_answer(self, scope: Scope, gone: asyncio.Task[None]) -> Answer:
+    async def _last_answer(self, scope: Scope, disconnect: asyncio.Task[None]) -> Answer:
         deadline = time.monotonic() + _timeout_s(scope)
         while True:
             answer = await call(self._app, scope)
-            left = deadline - time.monotonic()
-            if answer.status != NOT_YET or left <= 0:
+            remaining_s = deadline - time.monotonic()
+            if answer.status != NOT_YET or remaining_s <= 0:
                 return answer
             pause = max(PAUSE_S, self._waiters / LOOKS_PER_S)
-            done, _waiting = await asyncio.wait({gone}, timeout=min(pause, left))
-            if done:
+            finished_tasks, _waiting = await asyncio.wait(
+                {disconnect}, timeout=min(pause, remaining_s)
+            )
+            if finished_tasks:
                 return answer
 
 

@@ -57,8 +57,8 @@ class Operations(View):
     )
     def get(self, request: Request) -> Response:
         """List the operations of the last seven days, newest first, at most 200; `state=queued,running` is under way."""
-        wanted = words(request, "state") or list(STATES)
-        unknown = sorted(set(wanted) - set(STATES))
+        states = words(request, "state") or list(STATES)
+        unknown = sorted(set(states) - set(STATES))
         if unknown:
             raise bad_parameter("state", f"expected {', '.join(STATES)}", unknown[0], [*STATES])
         since = timezone.now() - LISTED_FOR
@@ -69,7 +69,7 @@ class Operations(View):
             *(_of_change(row) for row in applied.order_by("-changed_at")[:LISTED]),
         ]
         items = sorted(
-            (item for item in items if item["state"] in wanted),
+            (item for item in items if item["state"] in states),
             key=lambda item: item["startedAt"],
             reverse=True,
         )

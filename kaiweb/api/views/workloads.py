@@ -72,8 +72,10 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
     states = words(request, "state")
     unknown = sorted(set(states) - set(WorkloadState.values))
     if unknown:
-        known = WorkloadState.values
-        raise bad_parameter("state", f"expected {', '.join(known)}", unknown[0], known)
+        valid_states = WorkloadState.values
+        raise bad_parameter(
+            "state", f"expected {', '.join(valid_states)}", unknown[0], valid_states
+        )
     if states:
         rows = rows.filter(state__in=states)
     for name, column in (

@@ -91,18 +91,18 @@ def _min_sub_group(job_set: Json, job_count: int) -> int:
     return min(1, job_count) if _is_in_order(job_set) else job_count
 
 
-def _minimum_annotation(annotations: Mapping[str, str], where: str) -> int | None:
+def _minimum_annotation(annotations: Mapping[str, str], owner_text: str) -> int | None:
     text = annotations.get(keys.BATCH_MIN_MEMBER)
     if text is None:
         return None
     value = whole_number(text)
     if value is None:
         raise GroupingError(
-            f"invalid {keys.BATCH_MIN_MEMBER} annotation on {where}: {text!r} is not a whole number"
+            f"invalid {keys.BATCH_MIN_MEMBER} annotation on {owner_text}: {text!r} is not a whole number"
         )
     if value < 1:
         raise GroupingError(
-            f"invalid {keys.BATCH_MIN_MEMBER} annotation on {where}: value {value} must be >= 1"
+            f"invalid {keys.BATCH_MIN_MEMBER} annotation on {owner_text}: value {value} must be >= 1"
         )
     return value
 

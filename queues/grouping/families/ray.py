@@ -106,9 +106,9 @@ def _worker_groups(cluster: Json) -> Iterator[SubGroup]:
         # KAI reads `suspended`; the field of KubeRay is `suspend`.
         if dig(spec, "suspended") is True or dig(spec, "suspend") is True:
             continue
-        where = f"spec.workerGroupSpecs[{index}]"
-        min_replicas = count_at(spec, "minReplicas", default=0, below=where) or 0
-        replicas = count_at(spec, "replicas", default=min_replicas, below=where) or 0
+        path = f"spec.workerGroupSpecs[{index}]"
+        min_replicas = count_at(spec, "minReplicas", default=0, below=path) or 0
+        replicas = count_at(spec, "replicas", default=min_replicas, below=path) or 0
         if min_replicas > replicas:
             raise GroupingError(
                 "ray-cluster replicas for a workerGroupsSpec can't be less than minReplicas. "
@@ -118,7 +118,7 @@ def _worker_groups(cluster: Json) -> Iterator[SubGroup]:
         count = min_replicas or replicas
         if count:
             name = dig_text(spec, "groupName") or f"worker-group-{index}"
-            hosts = count_at(spec, "numOfHosts", default=1, below=where) or 1
+            hosts = count_at(spec, "numOfHosts", default=1, below=path) or 1
             topology = _placement(dig_map(spec, "template"), name)
             yield SubGroup(name=name, min_member=count * hosts, topology=topology)
 

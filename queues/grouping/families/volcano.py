@@ -26,10 +26,10 @@ def volcano_job_grouper(ctx: Context) -> Metadata:
 
 
 def _task_minimum(task: object) -> int:
-    where = f"spec.tasks[name={dig_text(task, 'name')}]"
-    replicas = count_at(task, "replicas", default=1, below=where) or 0
+    path = f"spec.tasks[name={dig_text(task, 'name')}]"
+    replicas = count_at(task, "replicas", default=1, below=path) or 0
     own = (
-        count_at(task, "minAvailable", below=where)
+        count_at(task, "minAvailable", below=path)
         if dig(task, "minAvailable") is not None
         else None
     )

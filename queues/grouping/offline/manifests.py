@@ -87,15 +87,15 @@ def read_distinct_manifests(paths: Iterable[Path]) -> list[Json]:
     placed_objects = _read(paths)
     by_name: dict[tuple[str, str], str] = {}
     by_uid: dict[str, tuple[str, str]] = {}
-    for where, obj in placed_objects:
+    for location, obj in placed_objects:
         group = obj["apiVersion"].rpartition("/")[0]
         label, uid = object_label(obj), dig_text(obj, "metadata", "uid")
-        first = by_name.setdefault((group, label), where)
-        if first != where and dig_text(obj, "metadata", "name"):
-            raise ManifestError(f"{where}: {label} is given twice, first in {first}")
-        other, place = by_uid.setdefault(uid, (label, where))
-        if uid and place != where:
-            raise ManifestError(f"{where}: {label} has the uid {uid!r} of {other} in {place}")
+        first = by_name.setdefault((group, label), location)
+        if first != location and dig_text(obj, "metadata", "name"):
+            raise ManifestError(f"{location}: {label} is given twice, first in {first}")
+        other, place = by_uid.setdefault(uid, (label, location))
+        if uid and place != location:
+            raise ManifestError(f"{location}: {label} has the uid {uid!r} of {other} in {place}")
     return [obj for _, obj in placed_objects]
 
 
@@ -169,64 +169,64 @@ def _text_of(path: Path) -> str:
         raise ManifestError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _objects(document: Any, where: str) -> Iterator[Placed]:
+def _objects(document: Any, location: str) -> Iterator[Placed]:
     if not isinstance(document, dict):
-        raise ManifestError(f"{where}: expected an object, got {_shown(document)}")
+        raise ManifestError(f"{location}: expected an object, got {_shown(document)}")
     kind = dig_text(document, "kind")
     if kind != "List" and not (kind.endswith("List") and "items" in document):
-        yield where, _checked(document, where)
+        yield location, _checked(document, location)
         return
     entries = document.get("items")
     if not isinstance(entries, list):
-        raise ManifestError(f"{where}: {kind}: items must be a list, got {_shown(entries)}")
+        raise ManifestError(f"{location}: {kind}: items must be a list, got {_shown(entries)}")
     # In a typed list, such as an answer of the API server, only the list has the kind of its items.
     implied = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")}
     for index, entry in enumerate(entries):
         is_bare = kind != "List" and isinstance(entry, dict)
-        yield from _objects({**implied, **entry} if is_bare else entry, f"{where}, item {index}")
+        yield from _objects({**implied, **entry} if is_bare else entry, f"{location}, item {index}")
 
 
-def _checked(obj: Json, where: str) -> Json:
+def _checked(obj: Json, location: str) -> Json:
     for field in ("apiVersion", "kind"):
         if not dig_text(obj, field):
             missing = (
                 "is missing" if field not in obj else f"must be text, got {_shown(obj[field])}"
             )
-            raise ManifestError(f"{where}: {field} {missing}")
+            raise ManifestError(f"{location}: {field} {missing}")
     kind, metadata = obj["kind"], obj.get("metadata")
     if not isinstance(metadata, dict):
         missing = "is missing" if metadata is None else f"must be an object, got {_shown(metadata)}"
-        raise ManifestError(f"{where}: {kind}: metadata {missing}")
+        raise ManifestError(f"{location}: {kind}: metadata {missing}")
     for field in _TEXTS:
         if not isinstance(metadata.get(field) or "", str):
             shown = _shown(metadata[field])
             raise ManifestError(
-                f"{where}: {kind}: metadata.{field} must be text, got {shown} (quote it)"
+                f"{location}: {kind}: metadata.{field} must be text, got {shown} (quote it)"
             )
     name = metadata.get("name") or metadata.get("generateName")
     if not name:
-        raise ManifestError(f"{where}: {kind} has no metadata.name")
+        raise ManifestError(f"{location}: {kind} has no metadata.name")
     if metadata.get("name") and not _NAME.fullmatch(name):
-        raise ManifestError(f"{where}: {kind} name {name!r} is not a valid object name")
+        raise ManifestError(f"{location}: {kind} name {name!r} is not a valid object name")
     namespace = metadata.get("namespace")
     if namespace and not _NAMESPACE.fullmatch(namespace):
         raise ManifestError(
-            f"{where}: {kind} {name}: namespace {namespace!r} is not a valid namespace name"
+            f"{location}: {kind} {name}: namespace {namespace!r} is not a valid namespace name"
         )
-    _check_shapes(obj, f"{where}: {kind} {name}")
-    _check_metadata(obj, f"{where}: {kind} {name}", "", set())
+    _check_shapes(obj, f"{location}: {kind} {name}")
+    _check_metadata(obj, f"{location}: {kind} {name}", "", set())
     return obj
 
 
-def _check_shapes(obj: Json, where: str) -> None:
+def _check_shapes(obj: Json, location: str) -> None:
     references = obj["metadata"].get("ownerReferences") or []
     if not isinstance(references, list) or not all(isinstance(r, dict) for r in references):
         raise ManifestError(
-            f"{where}: metadata.ownerReferences must be a list of objects, got {_shown(references)}"
+            f"{location}: metadata.ownerReferences must be a list of objects, got {_shown(references)}"
         )
     spec = obj.get("spec")
     if spec is not None and not isinstance(spec, dict):
-        raise ManifestError(f"{where}: spec must be an object, got {_shown(spec)}")
+        raise ManifestError(f"{location}: spec must be an object, got {_shown(spec)}")
 
 
 def _shown(value: Any) -> str:
@@ -235,7 +235,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _check_metadata(node: Any, where: str, path: str, visited: set[int]) -> None:
+def _check_metadata(node: Any, location: str, path: str, visited: set[int]) -> None:
     """Check labels and annotations, including those of templates, where other values would be ignored silently.
 
     A node that YAML anchors repeat is checked once.
@@ -245,24 +245,24 @@ def _check_metadata(node: Any, where: str, path: str, visited: set[int]) -> None
     visited.add(id(node))
     if isinstance(node, list):
         for index, element in enumerate(node):
-            _check_metadata(element, where, f"{path}[{index}]", visited)
+            _check_metadata(element, location, f"{path}[{index}]", visited)
         return
     for key, value in node.items():
         inner = f"{path}.{key}" if path else str(key)
         if key == "metadata" and isinstance(value, dict):
             for field in ("labels", "annotations"):
-                _check_strings(value.get(field), f"{where}: {inner}.{field}")
+                _check_strings(value.get(field), f"{location}: {inner}.{field}")
         else:
-            _check_metadata(value, where, inner, visited)
+            _check_metadata(value, location, inner, visited)
 
 
-def _check_strings(values: Any, where: str) -> None:
+def _check_strings(values: Any, location: str) -> None:
     if values is None:
         return
     if not isinstance(values, dict):
-        raise ManifestError(f"{where} must be a map of strings, got {_shown(values)}")
+        raise ManifestError(f"{location} must be a map of strings, got {_shown(values)}")
     for key, value in values.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise ManifestError(
-                f"{where}: {key!r} must be a string, got {_shown(value)} (quote it)"
+                f"{location}: {key!r} must be a string, got {_shown(value)} (quote it)"
             )

@@ -73,7 +73,7 @@ class Authenticator:
 
     def review(self, token: str, audiences: Sequence[str]) -> tuple[User, list[str]] | None:
         """Return the user of a token and for which of the audiences it is; None for an unknown one or none of them."""
-        wanted = list(audiences) or [API_AUDIENCE]
+        requested_audiences = list(audiences) or [API_AUDIENCE]
         if token in self._users:
             user, valid = self._users[token], [API_AUDIENCE]
         else:
@@ -81,7 +81,7 @@ class Authenticator:
             if claims is None:
                 return None
             user, valid = _owner(claims), _audiences(claims)
-        common = [audience for audience in wanted if audience in valid]
+        common = [audience for audience in requested_audiences if audience in valid]
         return (user, common) if common else None
 
     def issue(

@@ -142,11 +142,11 @@ def _refusal(user: User, access: AccessAttributes) -> errors.ApiError:
     if access.path:
         message = f'forbidden: User "{user.name}" cannot {access.verb} path "{access.path}"'
         return errors.ApiError(403, "Forbidden", message, details={})
-    where = (
+    scope_text = (
         f' in the namespace "{access.namespace}"' if access.namespace else " at the cluster scope"
     )
     why = (
         f'User "{user.name}" cannot {access.verb} resource "{access.full_resource}" '
-        f'in API group "{access.group}"{where}'
+        f'in API group "{access.group}"{scope_text}'
     )
     return errors.forbidden(access.group, access.resource, access.name, why)

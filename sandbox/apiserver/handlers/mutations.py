@@ -130,8 +130,8 @@ async def _apply(
         raise errors.bad_request("error decoding YAML: an apply patch must be an object")
     if config.get("apiVersion") != resource.api_version or config.get("kind") != resource.kind:
         group, _, version = str(config.get("apiVersion", "")).rpartition("/")
-        got = f"{group}/{version}, Kind={config.get('kind', '')}"
-        raise errors.bad_request(f"invalid object type: {got}")
+        object_kind = f"{group}/{version}, Kind={config.get('kind', '')}"
+        raise errors.bad_request(f"invalid object type: {object_kind}")
     _refuse_undeclared(parts, target, config)
     options.applied = True
     force = request.flag("force")
@@ -180,10 +180,10 @@ def _refuse_undeclared(parts: ServerParts, target: Target, config: Obj) -> None:
     if trial.warnings:
         name = (config.get("metadata") or {}).get("name", "")
         home = (config.get("metadata") or {}).get("namespace", "")
-        where = f"{home}/{name}; {resource.group}/{resource.version}, Kind={resource.kind}"
+        object_text = f"{home}/{name}; {resource.group}/{resource.version}, Kind={resource.kind}"
         fields = ", ".join(f".{text.split(chr(34))[1]}" for text in trial.warnings)
         raise errors.unclassified(
-            f"failed to create typed patch object ({where}): {fields}: field not declared in schema"
+            f"failed to create typed patch object ({object_text}): {fields}: field not declared in schema"
         )
 
 

@@ -115,8 +115,8 @@ def _flatten(schema: Schema, resolve: Resolve) -> Schema:
             target = dict(resolve(schema["$ref"].removeprefix(REF_PREFIX)))
             schema = {**target, **{k: v for k, v in schema.items() if k != "$ref"}}
         elif len(schema.get("allOf", ())) == 1 and "$ref" in schema["allOf"][0]:
-            rest = {k: v for k, v in schema.items() if k != "allOf"}
-            schema = {**rest, "$ref": schema["allOf"][0]["$ref"]}
+            other_fields = {k: v for k, v in schema.items() if k != "allOf"}
+            schema = {**other_fields, "$ref": schema["allOf"][0]["$ref"]}
         else:
             return schema
 

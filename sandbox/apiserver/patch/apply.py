@@ -218,12 +218,12 @@ def shown_path(path: Path) -> str:
     """Return a path in the notation of messages: `.spec.containers[name="a"].image`."""
     text = ""
     for segment in path:
-        kind, _, rest = segment.partition(":")
+        kind, _, segment_value = segment.partition(":")
         if kind == "f":
-            text += f".{rest}"
+            text += f".{segment_value}"
         elif kind == "k":
-            keys = orjson.loads(rest).items()
+            keys = orjson.loads(segment_value).items()
             text += "[" + ",".join(f"{key}={errors.quoted(value)}" for key, value in keys) + "]"
         else:
-            text += f"[={rest}]"
+            text += f"[={segment_value}]"
     return text

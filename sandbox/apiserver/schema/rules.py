@@ -154,11 +154,11 @@ class Rules:
         """Compile every rule of a custom kind's schema; return a cause for each that does not compile."""
         causes = []
         for index, rule in enumerate(shape.rules):
-            where = f"{path}.x-kubernetes-validations[{index}].rule"
+            rule_path = f"{path}.x-kubernetes-validations[{index}].rule"
             try:
                 self.compile(rule["rule"])
             except RuleError as error:
-                causes.append(errors.invalid_value(where, rule["rule"], str(error)))
+                causes.append(errors.invalid_value(rule_path, rule["rule"], str(error)))
         for suffix, child in _children(shape):
             causes += self.check_shape(child, path + suffix)
         return causes
@@ -307,15 +307,15 @@ def _old_item(item: Any, old: Any, shape: Shape) -> Any:
 
 
 def _cause(rule: Obj, message: str, value: Any, path: str) -> Cause:
-    where = path + rule.get("fieldPath", "")
+    field_path = path + rule.get("fieldPath", "")
     match rule.get("reason", "FieldValueInvalid"):
         case "FieldValueForbidden":
-            return errors.field_forbidden(where, message)
+            return errors.field_forbidden(field_path, message)
         case "FieldValueRequired":
-            return errors.required(where, message)
+            return errors.required(field_path, message)
         case "FieldValueDuplicate":
-            return errors.duplicate(where, value)
+            return errors.duplicate(field_path, value)
         case _:
             if isinstance(value, (dict, list)):
-                return Cause(where, "FieldValueInvalid", f"Invalid value: {message}")
-            return errors.invalid_value(where, value, message)
+                return Cause(field_path, "FieldValueInvalid", f"Invalid value: {message}")
+            return errors.invalid_value(field_path, value, message)

@@ -179,13 +179,19 @@ def parse_path(path: str) -> Address | None:
     """Split `/api/v1/...` or `/apis/<group>/<version>/...`; None for any other path."""
     parts = path.strip("/").split("/")
     if parts[0] == "api" and len(parts) >= 3:
-        group, version, rest = "", parts[1], parts[2:]
+        group, version, segments = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) >= 4:
-        group, version, rest = parts[1], parts[2], parts[3:]
+        group, version, segments = parts[1], parts[2], parts[3:]
     else:
         return None
     namespace = ""
-    if rest[0] == "namespaces" and len(rest) >= 3 and rest[2] not in ("status", "finalize"):
-        namespace, rest = rest[1], rest[2:]
-    rest = [*rest, "", ""]
-    return Address(group, version, namespace, rest[0], rest[1], "/".join(rest[2:]).strip("/"))
+    if (
+        segments[0] == "namespaces"
+        and len(segments) >= 3
+        and segments[2] not in ("status", "finalize")
+    ):
+        namespace, segments = segments[1], segments[2:]
+    segments = [*segments, "", ""]
+    return Address(
+        group, version, namespace, segments[0], segments[1], "/".join(segments[2:]).strip("/")
+    )

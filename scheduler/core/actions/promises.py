@@ -56,5 +56,5 @@ def nodes_for(session: Session, chunk: list[int]) -> NodeSet:
     state = session.state
     index_of = state.nodes.index_of
     nodes = {index_of.get(state.tasks.inputs[task].nominated_node) for task in chunk}
-    known = [node for node in nodes if node is not None]
-    return NodeSet.of(known) if len(known) == len(nodes) else session.all_nodes
+    promised_nodes = [node for node in nodes if node is not None]
+    return NodeSet.of(promised_nodes) if len(promised_nodes) == len(nodes) else session.all_nodes

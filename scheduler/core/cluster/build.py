@@ -75,8 +75,8 @@ def build_state(cluster_input: ClusterInput, *, full_hierarchy: bool = True) -> 
 
 
 def gpu_memory_range(nodes: Sequence[NodeInput]) -> GpuMemoryRange:
-    known = [n.gpu_memory_mib for n in nodes if n.gpu_memory_mib > UNKNOWN_GPU_MEMORY_MIB]
-    return GpuMemoryRange(min(known, default=None), max(known, default=None))
+    memory_sizes = [n.gpu_memory_mib for n in nodes if n.gpu_memory_mib > UNKNOWN_GPU_MEMORY_MIB]
+    return GpuMemoryRange(min(memory_sizes, default=None), max(memory_sizes, default=None))
 
 
 def age_of(pod_group: PodGroupInput) -> tuple[float, str, str, str]:
@@ -86,8 +86,8 @@ def age_of(pod_group: PodGroupInput) -> tuple[float, str, str, str]:
 
 def _add_pod_groups(state: ClusterState) -> None:
     ordered = sorted(state.cluster_input.pod_groups, key=age_of)
-    if len({(each.namespace, each.name) for each in ordered}) < len(ordered):
-        names = sorted(f"{each.namespace}/{each.name}" for each in ordered)
+    if len({(group_input.namespace, group_input.name) for group_input in ordered}) < len(ordered):
+        names = sorted(f"{group_input.namespace}/{group_input.name}" for group_input in ordered)
         duplicate = next(a for a, b in pairwise(names) if a == b)
         raise InputError(f"pod group {duplicate} is in the snapshot twice")
     state.pod_groups.fill(ordered, state.queues.index_of)

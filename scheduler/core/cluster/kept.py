@@ -161,10 +161,12 @@ class KeptState:
     ) -> tuple[list[PodGroupInput], dict[_Name, int]]:
         """Return the pod groups that are not those of the last cycle, and by name the indices of those that are gone."""
         inputs = state.pod_groups.inputs
-        fresh, gone = difference(state.cluster_input.pod_groups, new)
-        for group in gone:
+        new_groups, removed_groups = difference(state.cluster_input.pod_groups, new)
+        for group in removed_groups:
             self._by_name.pop(_name(group), None)
-        return fresh, {_name(g): bisect_left(inputs, age_of(g), key=age_of) for g in gone}
+        return new_groups, {
+            _name(g): bisect_left(inputs, age_of(g), key=age_of) for g in removed_groups
+        }
 
     # ------------------------------------------------------------------------------- pod groups
 

@@ -123,13 +123,13 @@ class _LastingByClass(dict[StaticKey, _LastingReasons]):
 def _lasting_reasons_of(
     session: Session, task_class: TaskClass, rules: ClassRules, task: int
 ) -> _LastingReasons:
-    known = session.attached(_LastingByClass)
-    if known is None:
-        known = session.attach(_LastingByClass())
+    lasting_by_class = session.attached(_LastingByClass)
+    if lasting_by_class is None:
+        lasting_by_class = session.attach(_LastingByClass())
     key = (task_class.kind, task_class.namespace, task_class.nominated_node)
-    lasting = known.get(key)
+    lasting = lasting_by_class.get(key)
     if lasting is None:
-        lasting = known[key] = _LastingReasons(task_class, rules, task)
+        lasting = lasting_by_class[key] = _LastingReasons(task_class, rules, task)
     return lasting
 
 
@@ -197,12 +197,12 @@ class _LackingByClass(dict[int, _Lacking]):
 
 
 def _lacking_of(session: Session, task_class: TaskClass) -> _Lacking:
-    known = session.attached(_LackingByClass)
-    if known is None:
-        known = session.attach(_LackingByClass())
-    lacking = known.get(task_class.index)
+    lacking_by_class = session.attached(_LackingByClass)
+    if lacking_by_class is None:
+        lacking_by_class = session.attach(_LackingByClass())
+    lacking = lacking_by_class.get(task_class.index)
     if lacking is None:
-        lacking = known[task_class.index] = _Lacking(session, task_class)
+        lacking = lacking_by_class[task_class.index] = _Lacking(session, task_class)
     return lacking
 
 

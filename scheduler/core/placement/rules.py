@@ -49,7 +49,11 @@ class ClassRules:
     )
 
     def __init__(
-        self, session: Session, task_class: TaskClass, task: int, known: dict[StaticKey, Static]
+        self,
+        session: Session,
+        task_class: TaskClass,
+        task: int,
+        static_cache: dict[StaticKey, Static],
     ) -> None:
         hooks = session.hooks
         self.filters: list[NodeFilter] = [f for f in hooks.filters if f.concerns(task_class)]
@@ -63,9 +67,9 @@ class ClassRules:
         self.is_volatile = bool(self.cluster_filters or self.cluster_scores or self.fit_rules)
         self.waits: list[PlaceWait] = [w for w in hooks.waits if w.concerns(task_class)]
         key = (task_class.kind, task_class.namespace, task_class.nominated_node)
-        if key not in known:
-            known[key] = self._static(session, task_class, task, scores)
-        self.static_mask, self.static_scores = known[key]
+        if key not in static_cache:
+            static_cache[key] = self._static(session, task_class, task, scores)
+        self.static_mask, self.static_scores = static_cache[key]
 
     def _static(
         self, session: Session, task_class: TaskClass, task: int, scores: list[NodeScore]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -30,8 +30,6 @@ SHARE_STEPS = 1e9
 
 
 V = TypeVar("V")
-#: What the key of a queue depends on besides allocations; see `FairSharePolicy`.
-_Fixed = tuple[Amounts, Amounts, Amounts, Amounts, int, "_Tie"]
 
 
 class Comparable(Protocol):
@@ -64,7 +62,7 @@ class QueuePolicy:
     Attributes
     ----------
     ledger : what queues hold; kept even without quotas, because reports show it
-    saturation_multiplier : of the reclaim rules
+    saturation_multiplier : how much more saturated a queue must be than the one that reclaims from it
     touched : the leaf queues whose allocation changed
     """
 
@@ -132,12 +130,31 @@ class QueuePolicy:
         del candidate, victims
         return self.ledger.seniority[queue]
 
-    def loss_keys(self, queue: int, lost: Floats) -> LossKeys:
+    def loss_keys(self, queue: int, losses: Floats) -> LossKeys:
         """Return what `key` says after each of several losses.
 
-        lost : shape (losses, 3); what would have been taken from the queue by then
+        losses : shape (losses, 3); what would have been taken from the queue by then
         """
-        return LossKeys((), np.zeros(len(lost)), self.ledger.seniority[queue])
+        return LossKeys((), np.zeros(len(losses)), self.ledger.seniority[queue])
+
+
+class _KeyTerms(NamedTuple):
+    """What the key of a queue depends on besides its allocation.
+
+    Attributes
+    ----------
+    share, quota : with the tolerance for float noise
+    dominant_bound : what the dominant share is measured against: the allocatable share, or the cluster
+        where that is unlimited
+    negative_priority : so that the higher priority comes first
+    """
+
+    share: Amounts
+    quota: Amounts
+    allocatable: Amounts
+    dominant_bound: Amounts
+    negative_priority: int
+    tie: _Tie
 
 
 class FairSharePolicy(QueuePolicy):
@@ -152,17 +169,14 @@ class FairSharePolicy(QueuePolicy):
         self._has_parts = any(
             row[GPU_INDEX] % 1 for rows in (ledger.requests, ledger.allocated) for row in rows
         )
-        #: Per queue, what its key depends on besides allocations: its share and quota (both with the
-        #: tolerance for float noise), and so on. The dominant share is measured against the cluster
-        #: where a share is unlimited.
-        self._fixed = _ByQueue(self._measure)
+        self._key_terms = _ByQueue(self._key_terms_of)
         self._has_limit = _ByQueue(lambda queue: self._is_bounded(queue, ledger.limits))
         self._has_quota = _ByQueue(lambda queue: self._is_bounded(queue, ledger.quotas))
 
-    def _measure(self, queue: int) -> _Fixed:
+    def _key_terms_of(self, queue: int) -> _KeyTerms:
         ledger = self.ledger
         shares = ledger.allocatable[queue]
-        return (
+        return _KeyTerms(
             tuple(share + TOLERANCE for share in ledger.fair_shares[queue]),
             tuple(quota + TOLERANCE for quota in ledger.quotas[queue]),
             shares,
@@ -175,7 +189,7 @@ class FairSharePolicy(QueuePolicy):
         )
 
     def _is_bounded(self, queue: int, bounds: Sequence[Amounts]) -> bool:
-        """Return whether a queue or one above it has such a bound."""
+        """Return whether one of the bounds limits a queue or one of its ancestors."""
         path = self.ledger.paths[queue]
         return any(amount != inf for index in path for amount in bounds[index])
 
@@ -211,7 +225,7 @@ class FairSharePolicy(QueuePolicy):
         measures every queue on a path. `plain_queue_order.py` in the tests says the same step by step.
         """
         held0, held1, held2 = self.ledger.allocated[queue]
-        share, quota, allocatable, (bound0, bound1, bound2), priority, tie = self._fixed[queue]
+        share, quota, allocatable, (bound0, bound1, bound2), priority, tie = self._key_terms[queue]
         with0, with1, with2 = held0 + candidate[0], held1 + candidate[1], held2 + candidate[2]
         is_over_share = share[0] < held0 and share[1] < held1 and share[2] < held2
         is_over_quota = with0 > quota[0] or with1 > quota[1] or with2 > quota[2]
@@ -247,11 +261,11 @@ class FairSharePolicy(QueuePolicy):
             before = (before * SHARE_STEPS + 0.5) // 1.0
         return (is_over_share, is_over_quota, priority, lacks_share, after, before, tie)
 
-    def loss_keys(self, queue: int, lost: Floats) -> LossKeys:
+    def loss_keys(self, queue: int, losses: Floats) -> LossKeys:
         """Return what `key` says after each of several losses; only the dominant share depends on them."""
         key = self.key(queue, NO_AMOUNTS)
-        bounds = np.array(self._fixed[queue][3])
-        remaining = np.array(self.ledger.allocated[queue]) - lost
+        bounds = np.array(self._key_terms[queue].dominant_bound)
+        remaining = np.array(self.ledger.allocated[queue]) - losses
         ratios = np.where(
             bounds != 0, remaining / np.where(bounds != 0, bounds, 1.0), remaining * 1000.0
         )

@@ -196,7 +196,9 @@ class Session:
         task_class = self.state.tasks.task_class[task]
         listeners = self._listeners.get(task_class.index)
         if listeners is None:
-            listeners = [each for each in self.hooks.listeners if each.concerns(task_class)]
+            listeners = [
+                listener for listener in self.hooks.listeners if listener.concerns(task_class)
+            ]
             self._listeners[task_class.index] = listeners
         return listeners
 

@@ -68,8 +68,8 @@ class _Moves:
         start = self._statement.checkpoint()
         for task in tasks:
             self._statement.unmove(task)
-        rest = [task for task in tasks if not self._put_back(task)]
-        if len(rest) < len(tasks) and all(map(self._place_elsewhere, rest)):
+        displaced = [task for task in tasks if not self._put_back(task)]
+        if len(displaced) < len(tasks) and all(map(self._place_elsewhere, displaced)):
             return True
         self._statement.rollback(start)
         return False

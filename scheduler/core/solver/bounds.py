@@ -23,7 +23,7 @@ from scheduler.core.solver.victims import Batch
 
 #: Relative tolerance for float noise.
 SLACK = 1e-6
-#: GPUs per shared device that may be free beyond the figures, because these are rounded to hundredths.
+#: The free GPUs of a node are rounded to hundredths: each shared device may have this much more.
 SHARE_NOISE = 0.02
 #: Start value of a minimum: more places than any node has.
 MANY = 1 << 30
@@ -48,12 +48,12 @@ class Places:
 
     __slots__ = (
         "_base",
+        "_freed_by_class",
         "_may_lose",
-        "_most_freed_of",
         "_nodes",
         "_rows",
         "_settled",
-        "_settled_equals",
+        "_settled_needing_place",
         "_task_class",
         "_tasks",
         "allowed_nodes",
@@ -85,26 +85,26 @@ class Places:
         self.allowed_nodes: Bools = rules.static_mask
         self._rows = tuple((row, need) for row, need in task_class.must_be_free if need > 0)
         #: Class index -> the largest amounts that evictions free on one node.
-        self._most_freed_of: dict[int, tuple[float, ...]] = {}
+        self._freed_by_class: dict[int, tuple[float, ...]] = {}
         self._settled = self._freed(settled) if self.is_known else {}
-        self._settled_equals = self._equals(settled)
+        self._settled_needing_place = self._needing_place(settled)
         self._base: Ints | None = None
 
-    def count(self, victims: Iterable[int], wanted: int) -> int:
-        """Return how many places there are if these victims leave too; counting may stop at `wanted`."""
+    def count(self, victims: Iterable[int], needed: int) -> int:
+        """Return how many places there are if these victims leave too; counting may stop at `needed`."""
         freed = self._freed(victims)
         places_of = {node: self._places_on(node, amounts) for node, amounts in freed.items()}
         most = max(places_of.values(), default=0)
-        if most >= wanted:
+        if most >= needed:
             return most
         base = self._base_places()
         return int(base.sum()) + sum(places - int(base[node]) for node, places in places_of.items())
 
     def needed(self, demand: ProbeDemand, victims: Sequence[int]) -> int:
-        """Return how many places a trial needs: for the demand, and for equal victims that may not lose theirs."""
-        return len(demand.tasks) + self._settled_equals + self._equals(victims)
+        """Return how many places a trial needs: for the demand, and for victims of its class that must keep running."""
+        return len(demand.tasks) + self._settled_needing_place + self._needing_place(victims)
 
-    def _equals(self, victims: Sequence[int]) -> int:
+    def _needing_place(self, victims: Sequence[int]) -> int:
         """Return how many of these victims need a place of the demand's class again."""
         if self._may_lose:
             return 0
@@ -166,19 +166,19 @@ class Places:
 
     def _most_freed(self, task_class: TaskClass) -> tuple[float, ...]:
         """Return the most that a victim frees, in the order of `_rows`; a shared device counts as a whole one."""
-        amounts = self._most_freed_of.get(task_class.index)
+        amounts = self._freed_by_class.get(task_class.index)
         if amounts is None:
             held = dict(task_class.charge)
             if task_class.is_shared:
                 held[GPU_ROW] = float(task_class.devices)
                 held[PODS_ROW] += task_class.devices
             amounts = tuple(held.get(row, 0.0) for row, _ in self._rows)
-            self._most_freed_of[task_class.index] = amounts
+            self._freed_by_class[task_class.index] = amounts
         return amounts
 
 
 def may_fit(places: Places, demand: ProbeDemand, victims: Sequence[int]) -> bool:
-    """Return whether evicting these victims, besides the settled ones, could make room for all who need it."""
+    """Return whether evicting these victims, besides the settled ones, could make room for all tasks that need a place."""
     if not places.is_known:
         return True
     needed = places.needed(demand, victims)
@@ -231,7 +231,7 @@ def is_shut_in(
     room: Floats,
     batches: Sequence[Batch],
 ) -> bool:
-    """Return whether moving pods cannot help, because the nodes they could move to are as full.
+    """Return whether moving pods cannot help, because all nodes that they could move to are full too.
 
     The demand may go to some nodes, what runs there may move to some more, and so on. If these nodes
     together have less room than the demand asks for, some pod must lose its place.
@@ -258,13 +258,13 @@ def is_shut_in(
             reachable |= unreached.pop(index)[1]
         has_grown = bool(reached)
     for row in (CPU_ROW, MEMORY_ROW, GPU_ROW):
-        wanted = sum(state.tasks.task_class[task].vector[row] for task in demand.tasks)
+        requested = sum(state.tasks.task_class[task].vector[row] for task in demand.tasks)
         if row == GPU_ROW:
             shared = np.array([len(groups) for groups in state.nodes.shared_gpus])
             free = np.maximum(room, 0) + SHARE_NOISE * shared
         else:
             free = np.maximum(state.nodes.idle[row] + state.nodes.releasing[row], 0)
-        if wanted > float(free[reachable].sum()) * (1 + SLACK):
+        if requested > float(free[reachable].sum()) * (1 + SLACK):
             # GPUs requested through device claims are not bounded by the free GPUs of nodes.
             return not (row == GPU_ROW and task_class.is_dra)
     return False

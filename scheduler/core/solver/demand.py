@@ -55,12 +55,15 @@ class ProbeDemand:
             self.gpus = [first.gpu_amount + first.mig_units] * len(classes)
             self.wants_gpu = not first.is_cpu_only
         else:
-            self.gpus = sorted((each.gpu_amount + each.mig_units for each in classes), reverse=True)
-            self.wants_gpu = all(not each.is_cpu_only for each in classes)
+            self.gpus = sorted(
+                (task_class.gpu_amount + task_class.mig_units for task_class in classes),
+                reverse=True,
+            )
+            self.wants_gpu = all(not task_class.is_cpu_only for task_class in classes)
         self.total_gpus = sum(self.gpus)
         is_uniform = self.is_one_class or (
             self.gpus[0] == self.gpus[-1]
-            and all(each.request.gpus and not each.is_dra for each in classes)
+            and all(task_class.request.gpus and not task_class.is_dra for task_class in classes)
         )
         is_whole = first.request.gpus > 0 and not (first.is_shared or first.is_mig or first.is_dra)
         self.gpus_per_task = self.gpus[0] if is_uniform and is_whole else 0.0
@@ -77,13 +80,13 @@ def partial_view(session: Session, view: GangView, tasks: Sequence[int]) -> Gang
     state = session.state
     if _is_whole(view, tasks):
         return view
-    wanted = set(tasks)
+    task_set = set(tasks)
     hidden = set()
     present: dict[int, int] = {}
     for pod_set in state.pod_groups.pod_sets_of(view.pod_group):
         count = 0
         for task in state.pod_groups.pod_sets.tasks[pod_set]:
-            if task in wanted or ACTIVE_ALLOCATED[state.tasks.status[task]]:
+            if task in task_set or ACTIVE_ALLOCATED[state.tasks.status[task]]:
                 count += 1
             else:
                 hidden.add(task)

@@ -28,7 +28,7 @@ MULTI_NODE_GANG = "MultiNodeGang"
 FEW = 32
 
 #: Victims of one trial besides the settled ones.
-Potential = tuple[int, ...]
+VictimSet = tuple[int, ...]
 
 
 class Probe:
@@ -37,8 +37,8 @@ class Probe:
     Attributes
     ----------
     settled : victims of earlier probes, part of every trial
-    is_useful : which batches may be proposed
-    has_skipped : whether a batch was left out by it
+    is_useful : whether a batch may be proposed; None: every batch
+    has_skipped : whether `is_useful` excluded a batch
     room : shape (nodes,); GPUs idle or being freed, those of settled victims included
     """
 
@@ -91,7 +91,7 @@ class Probe:
         if filters.passes():
             yield ()
         yield from self._one_by_one(islice(proposed, FEW), bound)
-        if not self.session.disruptions:  # reading ahead would note limits in the way
+        if not self.session.disruptions:  # reading ahead would note limits that no trial met
             yield from self._until_passing(proposed, bound)
             if bound is not None and filters.has_passed:
                 yield from self._until_fitting(proposed, bound)
@@ -179,7 +179,7 @@ class Probe:
         return bool(exhausted)
 
 
-def node_local_greedy(probe: Probe) -> Iterator[Potential]:
+def node_local_greedy(probe: Probe) -> Iterator[VictimSet]:
     """Yield sets of victims that share a node with the newest victim.
 
     Notes
@@ -187,7 +187,7 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
     A pod group with any victim on the node contributes all its victims collected so far, wherever they
     are.
     """
-    collected = _ByNode()
+    batches_by_node = _BatchesByNode()
     bound = LocalGpuBound.make(probe.session, probe.demand, probe.room)
     filters = probe.filters
     for batches in probe.growing(bound):
@@ -196,26 +196,26 @@ def node_local_greedy(probe: Probe) -> Iterator[Potential]:
                 yield ()
             continue
         for batch in batches:
-            collected.add(batch)
+            batches_by_node.add(batch)
         if not filters.has_passed and not filters.passes():
             continue
-        yielded: set[Potential] = set()
+        yielded: set[VictimSet] = set()
         for node in _nodes_of(probe.session, batches[-1].pod_group):
             if bound is not None and not bound.may_fit(node):
                 filters.rejected += 1
                 continue
-            potential = collected.potential_on(node)
-            if potential and potential not in yielded:
-                yielded.add(potential)
-                yield potential
+            victims = batches_by_node.victims_on(node)
+            if victims and victims not in yielded:
+                yielded.add(victims)
+                yield victims
 
 
-class _ByNode:
+class _BatchesByNode:
     """The batches collected so far, by node."""
 
     def __init__(self) -> None:
         self._on_node: dict[int, list[Batch]] = {}
-        #: pod group that loses its tasks in several batches -> these
+        #: Pod group that loses its tasks in several batches -> these batches.
         self._of_pod_group: dict[int, list[Batch]] = {}
 
     def add(self, batch: Batch) -> None:
@@ -230,7 +230,7 @@ class _ByNode:
         if not batch.is_rest or batch.pod_group in self._of_pod_group:
             self._of_pod_group.setdefault(batch.pod_group, []).append(batch)
 
-    def potential_on(self, node: int) -> Potential:
+    def victims_on(self, node: int) -> VictimSet:
         """Return the victims of all pod groups with a victim on a node, in the order of their first victim there."""
         by_group: dict[int, Sequence[Batch]] = {}
         for batch in self._on_node.get(node, ()):
@@ -240,7 +240,7 @@ class _ByNode:
         )
 
 
-def multi_node_gang(probe: Probe) -> Iterator[Potential]:
+def multi_node_gang(probe: Probe) -> Iterator[VictimSet]:
     """Yield sets of victims from nodes that together offer enough GPUs, the nodes with least first.
 
     Notes
@@ -249,29 +249,29 @@ def multi_node_gang(probe: Probe) -> Iterator[Potential]:
     by 1, 2, 4 ... nodes. Picking a node takes every batch with a task on it, entirely. A batch of several
     tasks takes the earlier ones of its pod group with it: alone it would leave a gang below its minimum.
     """
-    collected = _Collected(probe)
+    batches_of_nodes = _BatchesOfNodes(probe)
     for batches in probe.growing():
         if not batches:
             if probe.settled:
                 yield ()
             continue
         for batch in batches:
-            collected.add(batch)
+            batches_of_nodes.add(batch)
         if probe.filters.has_passed or probe.filters.passes():
-            yield from collected.prefixes()
+            yield from batches_of_nodes.prefixes()
 
 
-class _Collected:
+class _BatchesOfNodes:
     """The batches collected so far, and what each node can offer with them gone."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
         self._batches: list[Batch] = []
-        #: pod group that loses its tasks in several batches -> their numbers
+        #: Pod group that loses its tasks in several batches -> the numbers of these batches.
         self._of_pod_group: dict[int, list[int]] = {}
-        #: How many batches are counted in what follows.
+        #: How many batches are counted in the attributes below.
         self._counted = 0
-        #: By counted victim: its node, and the number of its batch.
+        #: Shape (counted victims,): the node of each victim, and the number of its batch.
         self._nodes: Ints = np.zeros(0, dtype=np.int64)
         self._numbers: Ints = np.zeros(0, dtype=np.int64)
         #: By node: GPUs that are free with the counted victims gone.
@@ -292,7 +292,7 @@ class _Collected:
             self._of_pod_group.setdefault(batch.pod_group, []).append(len(self._batches))
         self._batches.append(batch)
 
-    def prefixes(self) -> Iterator[Potential]:
+    def prefixes(self) -> Iterator[VictimSet]:
         """Yield the victims of longer and longer prefixes of the nodes, those with least first."""
         self._count()
         capacity = self._capacity.tolist()
@@ -343,7 +343,7 @@ class _Collected:
                 return number
         return None
 
-    def _victims_on(self, nodes: Sequence[int]) -> Potential:
+    def _victims_on(self, nodes: Sequence[int]) -> VictimSet:
         is_chosen = np.zeros(len(self._capacity), dtype=np.bool_)
         is_chosen[list(nodes)] = True
         numbers = set(self._numbers[is_chosen[self._nodes]].tolist())

@@ -18,14 +18,14 @@ Entry = tuple[Any, int]
 
 
 class LeafTable:
-    """The table; a subclass defines what it holds, and drops what it derived from a changed leaf."""
+    """Pod groups by leaf queue; a subclass defines which ones, and drops what it derived from a changed leaf."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._versions = session.state.pod_groups.version[:]
         #: Leaf queue -> its entries.
         self._leaves: dict[int, list[Entry]] = {}
-        #: By pod group.
+        #: Pod group -> its entry.
         self._entry_of: dict[int, Entry] = {}
         for pod_group in range(len(session.state.pod_groups)):
             if self._belongs(pod_group) and self._is_in_leaf(pod_group):

@@ -73,9 +73,9 @@ def merged(
     return Losses(numbers[order], held[order])
 
 
-def _sums(lost: Amounts, held: Floats) -> Floats:
+def _sums(lost_before: Amounts, losses: Floats) -> Floats:
     """Return shape (losses, 3): what a queue has lost with each loss and those before it."""
-    sums: Floats = np.cumsum(np.concatenate([[lost], held]), axis=0)[1:]
+    sums: Floats = np.cumsum(np.concatenate([[lost_before], losses]), axis=0)[1:]
     return sums
 
 

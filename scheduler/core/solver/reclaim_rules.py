@@ -126,13 +126,13 @@ def _chunks_of(session: Session, tasks: Sequence[int]) -> list[Amounts]:
     elastic: list[Amounts] = []
     core: Amounts = NO_AMOUNTS
     core_size = 0
-    lost: dict[int, int] = {}
+    lost_tasks: dict[int, int] = {}
     for task in tasks:
         if ignores_placed and ACTIVE_ALLOCATED[status[task]]:
             continue
         pod_set = state.tasks.pod_set[task]
-        lost[pod_set] = lost.get(pod_set, 0) + 1
-        if lost[pod_set] <= state.pod_groups.pod_sets.minimum[pod_set]:
+        lost_tasks[pod_set] = lost_tasks.get(pod_set, 0) + 1
+        if lost_tasks[pod_set] <= state.pod_groups.pod_sets.minimum[pod_set]:
             core = plus(core, accepted[task])
             core_size += 1
         else:

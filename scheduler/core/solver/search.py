@@ -28,7 +28,7 @@ from scheduler.core.solver.bounds import (
 )
 from scheduler.core.solver.budget import GroupBudget, SearchResult
 from scheduler.core.solver.demand import ProbeDemand
-from scheduler.core.solver.generators import GENERATORS, Potential, Probe
+from scheduler.core.solver.generators import GENERATORS, Probe, VictimSet
 from scheduler.core.solver.moves import MovingRoom
 from scheduler.core.solver.room import GpuRoom
 from scheduler.core.solver.trial import Success, Trial, TrialRunner
@@ -203,9 +203,9 @@ class Search:
         if self._was_hopeless and size == len(self._chunk):
             return None
         try:
-            for potential in self._potentials(name, probe):
-                for allowed in within_limits(self._session.disruptions, probe, potential):
-                    success = self._try(probe, places, allowed)
+            for victims in self._victim_sets(name, probe):
+                for subset in within_limits(self._session.disruptions, probe, victims):
+                    success = self._try(probe, places, subset)
                     if success is not None:
                         return success
         finally:
@@ -213,8 +213,8 @@ class Search:
             self._has_skipped = self._has_skipped or probe.has_skipped
         return None
 
-    def _potentials(self, name: str, probe: Probe) -> Iterator[Potential]:
-        for potential in GENERATORS[name][1](probe):
+    def _victim_sets(self, name: str, probe: Probe) -> Iterator[VictimSet]:
+        for victims in GENERATORS[name][1](probe):
             self._runner.report.count_emitted(self._runner.generator)
             if self._budget.is_exhausted:
                 raise OutOfTimeError
@@ -222,24 +222,24 @@ class Search:
                 self._is_worth_a_check() and self._is_hopeless()
             ):
                 return
-            yield potential
+            yield victims
 
-    def _try(self, probe: Probe, places: Places, potential: Potential) -> Success | None:
-        if not potential and not probe.settled:
+    def _try(self, probe: Probe, places: Places, victims: VictimSet) -> Success | None:
+        if not victims and not probe.settled:
             return None
-        if not may_fit(places, probe.demand, potential) or not self._may_move(
-            probe.demand, probe.settled + potential
+        if not may_fit(places, probe.demand, victims) or not self._may_move(
+            probe.demand, probe.settled + victims
         ):
             self._refusals += 1
             return None
-        key = (probe.demand.key, probe.settled_set, frozenset(potential))
+        key = (probe.demand.key, probe.settled_set, frozenset(victims))
         if key in self._failed:
             self._runner.report.trials.append((self._runner.generator, DUPLICATE, 0.0))
             return None
         trial = Trial(
             probe.demand,
-            probe.settled + potential,
-            self._nodes(probe, potential),
+            probe.settled + victims,
+            self._nodes(probe, victims),
             self._task.reason_of,
             self._task.may_lose,
         )
@@ -283,10 +283,10 @@ class Search:
         """Return whether some pod group has lost some of its tasks, but not all."""
         active = self._session.state.pod_groups.active_allocated
         pod_group_of = self._session.state.tasks.pod_group
-        lost = Counter(pod_group_of[task] for task in settled)
-        return any(count < active[pod_group] for pod_group, count in lost.items())
+        lost_tasks = Counter(pod_group_of[task] for task in settled)
+        return any(count < active[pod_group] for pod_group, count in lost_tasks.items())
 
-    def _nodes(self, probe: Probe, potential: Potential) -> NodeSet:
+    def _nodes(self, probe: Probe, victims: VictimSet) -> NodeSet:
         """Return the nodes on which a trial may place: all of them, unless a topology domain must be chosen.
 
         A domain is chosen among the nodes that matter: those with free GPUs, and those of victims.
@@ -296,7 +296,7 @@ class Search:
         nodes = set((self._room > 0).nonzero()[0].tolist())
         node_of = self._session.state.tasks.node
         nodes.update(node_of[task] for task in probe.settled)
-        nodes.update(node_of[task] for task in potential)
+        nodes.update(node_of[task] for task in victims)
         nodes.discard(NOWHERE)
         return NodeSet.of(list(nodes))
 
@@ -311,7 +311,7 @@ class Search:
         return room.may_hold(victims)
 
     def _is_worth_a_check(self) -> bool:
-        """Return whether enough was tried in vain to check whether all victims together would do."""
+        """Return whether so many attempts failed that it pays to check whether all victims together would do."""
         return self._failures > PATIENCE or self._refusals > REFUSALS
 
     def _is_hopeless(self) -> bool:

@@ -1,4 +1,4 @@
-"""Which pod groups ask the same of nodes, so that a failed search need not be repeated for the next constraints.
+"""Signatures of pod groups, so that a search that failed for one is not repeated for another like it.
 
 When the search for a pod group has failed, another one with the same constraints is worth a search only
 if it is easier: fewer tasks, or some smaller task. This is KAI's heuristic: amounts, labels, device claims
@@ -22,25 +22,26 @@ Vectors = list[tuple[float, ...]]
 
 
 class FailedSearches:
-    """The easiest pod group of each signature that failed, per scope (a queue; None: all queues)."""
+    """The failed searches: of each signature, the easiest pod group; per scope (a queue; None: all queues)."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        #: (Scope, signature) -> the amounts of the easiest pod group whose search failed.
         self._failed: dict[tuple[int | None, object], Vectors] = {}
-        #: (Scope, signature of a pod group) -> why its search failed.
+        #: (Scope, signature) -> why the last search failed.
         self._causes: dict[tuple[int | None, object], GroupFit] = {}
         #: `id` of the constraints of a class -> their text in a signature.
-        self._of_constraints: dict[int, str] = {}
+        self._constraints_texts: dict[int, str] = {}
 
     def is_worth_a_search(self, scope: int | None, view: GangView) -> bool:
-        """Return whether no pod group of its signature failed, or it is easier than the easiest."""
+        """Return whether no pod group with the signature of this one failed, or this one is easier than those."""
         if not self._failed:
             return True
         easiest = self._failed.get((scope, self._signature(view)))
         return easiest is None or _is_easier(self._vectors(view), easiest)
 
     def cause(self, scope: int | None, view: GangView) -> GroupFit | None:
-        """Return what stood in the way of the last failed search of its signature; None if not known."""
+        """Return why the last search for a pod group with the same signature failed; None if not known."""
         return self._causes.get((scope, self._signature(view))) if self._causes else None
 
     def note_failure(
@@ -90,7 +91,7 @@ class FailedSearches:
             waiting = self._waiting(member.index)
             if waiting:
                 topology = _topology_text(member.topology)
-                pods = sorted(self._of_task(task) for task in waiting)
+                pods = sorted(self._constraints_text(task) for task in waiting)
                 parts.append("|".join((*levels, topology, *pods)))
 
     def _waiting(self, pod_set: int) -> list[int]:
@@ -101,11 +102,11 @@ class FailedSearches:
             if not ACTIVE_ALLOCATED[status[task]]
         ]
 
-    def _of_task(self, task: int) -> str:
+    def _constraints_text(self, task: int) -> str:
         constraints = self._session.state.tasks.task_class[task].constraints
-        text = self._of_constraints.get(id(constraints))
+        text = self._constraints_texts.get(id(constraints))
         if text is None:
-            text = self._of_constraints[id(constraints)] = repr(self._relevant(constraints))
+            text = self._constraints_texts[id(constraints)] = repr(self._relevant(constraints))
         return text
 
     def _relevant(self, constraints: TaskConstraints) -> tuple[Any, ...]:

@@ -104,11 +104,11 @@ class VictimPool(LeafTable):
     def loss(self, pod_group: int) -> Loss:
         """Return what a pod group that is still whole loses next; kept until its tasks change."""
         version = self._session.state.pod_groups.version[pod_group]
-        known = self._losses.get(pod_group)
-        if known is None or known[0] != version:
-            known = (version, loss_of(self._session, self._session.view(pod_group)))
-            self._losses[pod_group] = known
-        return known[1]
+        cached_loss = self._losses.get(pod_group)
+        if cached_loss is None or cached_loss[0] != version:
+            cached_loss = (version, loss_of(self._session, self._session.view(pod_group)))
+            self._losses[pod_group] = cached_loss
+        return cached_loss[1]
 
 
 def loss_of(session: Session, view: GangView) -> Loss:
@@ -215,9 +215,9 @@ class VictimSequence:
             losses += of_leaf
         if not losses or len(self._pod_groups) + len(losses) > self._most_groups:
             return
-        rest = merged(self._policy, self._children, leaves, self._lost, NOWHERE)
-        if rest is not None:
-            self.batches += [losses[number].batch for number in rest.numbers.tolist()]
+        merged_losses = merged(self._policy, self._children, leaves, self._lost, NOWHERE)
+        if merged_losses is not None:
+            self.batches += [losses[number].batch for number in merged_losses.numbers.tolist()]
             self._leaves.clear()
             self._children.clear()
 
@@ -347,8 +347,8 @@ class VictimSequence:
         loss = self._head(leaf)
         if loss is None:
             return None
-        lost = plus(self._lost.get(queue, NO_AMOUNTS), loss.held)
-        key = self._keys[queue] = self._policy.key(queue, NO_AMOUNTS, lost)
+        lost_amounts = plus(self._lost.get(queue, NO_AMOUNTS), loss.held)
+        key = self._keys[queue] = self._policy.key(queue, NO_AMOUNTS, lost_amounts)
         return key
 
 

@@ -36,8 +36,8 @@ class Command(BaseCommand):
             self._open(**options)
             return
         if name == "list":
-            for known, builder in sorted(WORKLOADS.items()):
-                self.stdout.write(f"{known}{inspect.signature(builder)}".split(" ->")[0])
+            for workload_name, builder in sorted(WORKLOADS.items()):
+                self.stdout.write(f"{workload_name}{inspect.signature(builder)}".split(" ->")[0])
             self.stdout.write(f"{opening.NAME}(nodes: int = {NODES}, others: int = 0)")
             return
         measurement = measure(_document(name, options["sizes"]), max(1, options["runs"]))
@@ -92,7 +92,8 @@ def _value(text: str) -> Any:
 
 def _text(measurement: Measurement) -> str:
     summary = ", ".join(
-        f"{count} {what.replace('_', ' ')}" for what, count in measurement.summary.items()
+        f"{count} {counter_name.replace('_', ' ')}"
+        for counter_name, count in measurement.summary.items()
     )
     lines = [
         f"{measurement.name}: {summary}",

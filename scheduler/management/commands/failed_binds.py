@@ -51,8 +51,8 @@ class Command(BaseCommand):
             raise CommandError("--reset: expected names of pods, --node, or --all")
         cluster = gateway()
         memory = _memory(cluster)
-        chosen = names | {key for node in nodes for key in memory.pods_blaming(node)}
-        shown = chosen & memory.known.keys() if names or nodes else memory.known.keys()
+        pod_keys = names | {key for node in nodes for key in memory.pods_blaming(node)}
+        shown = pod_keys & memory.known.keys() if names or nodes else memory.known.keys()
         for key in sorted(shown):
             if options["reset"]:
                 _forget(cluster, key)

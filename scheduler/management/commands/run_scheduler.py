@@ -61,13 +61,13 @@ class Command(BaseCommand):
         elector = self._elect(options, worker, stop) if options["leader_elect"] else None
         servers = self._serve(options, worker)
         self.stdout.write(f"scheduler of shard {options['shard']} is ready")
-        left = options["cycles"] or -1
-        while not stop.is_set() and left != 0:
+        cycles_to_run = options["cycles"] or -1
+        while not stop.is_set() and cycles_to_run != 0:
             due.clear()
             if worker.is_ready() and (elector is None or elector.is_leader):
                 reporter.offer(worker.cycle())
-                left -= 1
-            if left != 0:
+                cycles_to_run -= 1
+            if cycles_to_run != 0:
                 period_s = worker.settings.params.schedule_period_s
                 progress.track().beat("waiting for changes", progress.WAIT_S + period_s)
                 due.wait(period_s)

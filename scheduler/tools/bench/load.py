@@ -173,20 +173,20 @@ def _task(
     )
 
 
-def _constraints(task: Document, known: dict[str, TaskConstraints]) -> TaskConstraints:
+def _constraints(task: Document, constraints_cache: dict[str, TaskConstraints]) -> TaskConstraints:
     claims, labels = task.get("missing_pvcs"), task.get("anti_affinity_labels")
     if not claims and not labels:
         return NO_CONSTRAINTS
     key = repr((claims, labels))
-    if key not in known:
+    if key not in constraints_cache:
         apart: tuple[PodTerm, ...] = ()
         if labels:
             selector = LabelSelector(
                 tuple(Expression(k, Operator.IN, (v,)) for k, v in sorted(labels.items()))
             )
             apart = (PodTerm(task["anti_affinity_topology_key"], selector),)
-        known[key] = TaskConstraints(
+        constraints_cache[key] = TaskConstraints(
             volume_claims=tuple(claims or ()),
             pod_anti_affinity=apart,
         )
-    return known[key]
+    return constraints_cache[key]

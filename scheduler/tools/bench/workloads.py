@@ -212,11 +212,11 @@ def reclaim_unschedulable(nodes: int = 100, mode: str = "proportion") -> Documen
         if racks:
             cluster.nodes[-1]["labels"] = {RACK: f"rack-{number % racks}"}
     gpus = nodes * GPUS_PER_NODE
-    wanted = pods * GPUS_PER_NODE
+    requested_gpus = pods * GPUS_PER_NODE
     cluster.queue("default")
     spare = 1 if mode == "proportion" else 0
-    cluster.queue("queue-0", "default", gpus=gpus - wanted + spare, weight=0)
-    cluster.queue("queue-1", "default", gpus=wanted, weight=0)
+    cluster.queue("queue-0", "default", gpus=gpus - requested_gpus + spare, weight=0)
+    cluster.queue("queue-1", "default", gpus=requested_gpus, weight=0)
     cluster.fill_with_running("queue-0", gpus, nodes, "running")
     apart = {
         "anti_affinity_labels": {"example.com/job": "distributed"},

@@ -41,19 +41,21 @@ def flat_division(case: Case) -> list[Mismatch]:
     for kind, block in case["resources"].items():
         rows = [block["queues"].get(name, {}) for name in names]
         start = np.array([[row.get("initial_fair_share", 0) for row in rows]], dtype=float)
-        share, rest = settle(
+        share, remainder = settle(
             np.array([[block["total"]]], dtype=float),
             np.zeros(len(names), dtype=np.int64),
             _demand(queues, [rows]),
             float(case.get("k_value", 0)),
             start,
         )
-        for name, got in zip(names, share[0], strict=True):
+        for name, actual in zip(names, share[0], strict=True):
             expected = block["expected_fair_share"].get(name, 0)
-            mismatches += compare_numbers(f"{kind} fair share of {name}", expected, got)
+            mismatches += compare_numbers(f"{kind} fair share of {name}", expected, actual)
         if "expected_remaining" in block:
-            left = max(0.0, float(rest[0, 0]))
-            mismatches += compare_numbers(f"{kind} remaining", block["expected_remaining"], left)
+            remaining = max(0.0, float(remainder[0, 0]))
+            mismatches += compare_numbers(
+                f"{kind} remaining", block["expected_remaining"], remaining
+            )
     return mismatches
 
 
@@ -71,8 +73,8 @@ def hierarchical_fair_share(case: Case) -> list[Mismatch]:
     mismatches: list[Mismatch] = []
     for name, expected in case["expected_fair_share"].items():
         for kind, amount in expected.items():
-            got = float(share[KINDS.index(kind), names.index(name)])
-            mismatches += compare_numbers(f"{kind} fair share of {name}", amount, got)
+            actual = float(share[KINDS.index(kind), names.index(name)])
+            mismatches += compare_numbers(f"{kind} fair share of {name}", amount, actual)
     return mismatches
 
 
@@ -91,16 +93,16 @@ def queue_order(case: Case) -> list[Mismatch]:
 def can_reclaim_table(case: Case) -> list[Mismatch]:
     """Judge whether this pod group may look for victims at all."""
     ledger = read_ledger(case["queues"])
-    got = can_reclaim(ledger, _reclaimer(case["reclaimer"], ledger))
-    return compare_values("can reclaim", case["expected"], got)
+    actual = can_reclaim(ledger, _reclaimer(case["reclaimer"], ledger))
+    return compare_values("can reclaim", case["expected"], actual)
 
 
 def victim_filter(case: Case) -> list[Mismatch]:
     """Judge whether this queue may hold victims for the pod group."""
     ledger = read_ledger(case["queues"])
     victim = ledger.names.index(case["victim_queue"])
-    got = may_hold_victims(ledger, _reclaimer(case["reclaimer"], ledger), victim)
-    return compare_values("keeps victim", case["expected"], got)
+    actual = may_hold_victims(ledger, _reclaimer(case["reclaimer"], ledger), victim)
+    return compare_values("keeps victim", case["expected"], actual)
 
 
 def reclaimable(case: Case) -> list[Mismatch]:
@@ -130,12 +132,12 @@ def reclaim_strategies(case: Case) -> list[Mismatch]:
     ledger = read_ledger(queues, tree=False)
     remaining = _triple(case["reclaimee_remaining"])
     if case["strategy"] == "maintain_fair_share":
-        got = may_take_above_share(ledger, 1, remaining)
+        actual = may_take_above_share(ledger, 1, remaining)
     else:
         required = _triple(case["reclaimer_request"])
         is_within_quota = stays_within_quota(ledger, 0, ledger.allocated[0], required)
-        got = may_take_above_quota(ledger, 1, remaining, is_within_quota=is_within_quota)
-    return compare_values(case["strategy"], case["expected"], got)
+        actual = may_take_above_quota(ledger, 1, remaining, is_within_quota=is_within_quota)
+    return compare_values(case["strategy"], case["expected"], actual)
 
 
 def capacity_policy(case: Case) -> list[Mismatch]:

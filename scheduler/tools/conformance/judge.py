@@ -73,11 +73,11 @@ def judge_outcome(document: Document, outcome: ClusterOutcome, point: str) -> li
     """
     expected = document.get("expected") or {}
     mismatches = list(_judge_jobs(document, expected, outcome, point))
-    for task, wanted in (expected.get("tasks") or {}).items():
-        mismatches += _judge_task(task, wanted, outcome, point)
-        mismatches += _judge_start(document, task, wanted, outcome, point)
-    for node, wanted in (expected.get("nodes") or {}).items():
-        mismatches += _judge_node(node, wanted, outcome, point)
+    for task, expected_task in (expected.get("tasks") or {}).items():
+        mismatches += _judge_task(task, expected_task, outcome, point)
+        mismatches += _judge_start(document, task, expected_task, outcome, point)
+    for node, expected_task in (expected.get("nodes") or {}).items():
+        mismatches += _judge_node(node, expected_task, outcome, point)
     if expected.get("gpu_groups_hold"):
         mismatches += _judge_gpu_groups(document, expected, outcome, point)
     for check in expected.get("placement_checks") or ():
@@ -109,11 +109,13 @@ def judge_limits(document: Document, counts: Iterable[Mapping[str, int]]) -> lis
 def judge_observed(document: Document, outcome: ClusterOutcome) -> list[Mismatch]:
     """Compare every task with what the reference did: the stricter second level."""
     mismatches: list[Mismatch] = []
-    for task, wanted in ((document.get("observed") or {}).get("tasks") or {}).items():
-        got = outcome.tasks.get(task)
-        have = (got.status, got.node) if got else None
+    for task, expected_task in ((document.get("observed") or {}).get("tasks") or {}).items():
+        task_outcome = outcome.tasks.get(task)
+        actual = (task_outcome.status, task_outcome.node) if task_outcome else None
         mismatches += compare_values(
-            f"observed {task}", (wanted.get("status"), wanted.get("node") or ""), have
+            f"observed {task}",
+            (expected_task.get("status"), expected_task.get("node") or ""),
+            actual,
         )
     return mismatches
 
@@ -125,34 +127,40 @@ def _judge_jobs(
         job["name"]: [task["id"] for task in job.get("tasks", ())]
         for job in document.get("jobs", ())
     }
-    for job, wanted in (expected.get("jobs") or {}).items():
+    for job, expected_job in (expected.get("jobs") or {}).items():
         for task in tasks_of_job.get(job, ()):
-            yield from _judge_task(task, wanted, outcome, point)
-            yield from _judge_start(document, task, wanted, outcome, point)
-        if "error_message" in wanted and job not in outcome.explained:
+            yield from _judge_task(task, expected_job, outcome, point)
+            yield from _judge_start(document, task, expected_job, outcome, point)
+        if "error_message" in expected_job and job not in outcome.explained:
             yield Mismatch(where=f"{point}: reason of {job}", expected="some reason", actual=None)
 
 
-def _judge_task(task: str, wanted: Document, outcome: ClusterOutcome, point: str) -> list[Mismatch]:
-    got = outcome.tasks.get(task)
-    if got is None:
+def _judge_task(
+    task: str, expected_task: Document, outcome: ClusterOutcome, point: str
+) -> list[Mismatch]:
+    task_outcome = outcome.tasks.get(task)
+    if task_outcome is None:
         return [Mismatch(where=f"{point}: {task}", expected="a task", actual=None)]
     mismatches: list[Mismatch] = []
-    if "status" in wanted:
-        mismatches += compare_values(f"{point}: status of {task}", wanted["status"], got.status)
-    if wanted.get("node"):
-        mismatches += compare_values(f"{point}: node of {task}", wanted["node"], got.node)
-    if "numa_zones" in wanted:
-        zones = sorted(str(zone).rpartition("-")[2] for zone in got.numa_zones)
-        expected = sorted(str(zone) for zone in wanted["numa_zones"])
+    if "status" in expected_task:
+        mismatches += compare_values(
+            f"{point}: status of {task}", expected_task["status"], task_outcome.status
+        )
+    if expected_task.get("node"):
+        mismatches += compare_values(
+            f"{point}: node of {task}", expected_task["node"], task_outcome.node
+        )
+    if "numa_zones" in expected_task:
+        zones = sorted(str(zone).rpartition("-")[2] for zone in task_outcome.numa_zones)
+        expected = sorted(str(zone) for zone in expected_task["numa_zones"])
         mismatches += compare_values(f"{point}: NUMA zones of {task}", expected, zones)
     return mismatches
 
 
 def _judge_start(
-    document: Document, task: str, wanted: Document, outcome: ClusterOutcome, point: str
+    document: Document, task: str, expected_task: Document, outcome: ClusterOutcome, point: str
 ) -> list[Mismatch]:
-    age = wanted.get("last_start_older_than_seconds")
+    age = expected_task.get("last_start_older_than_seconds")
     if age is None:
         return []
     job = next(
@@ -166,16 +174,23 @@ def _judge_start(
     return [Mismatch(where=f"{point}: start of {job}", expected=f"at most {-age} s", actual=start)]
 
 
-def _judge_node(node: str, wanted: Document, outcome: ClusterOutcome, point: str) -> list[Mismatch]:
-    got = outcome.nodes[node]
+def _judge_node(
+    node: str, expected: Document, outcome: ClusterOutcome, point: str
+) -> list[Mismatch]:
+    node_outcome = outcome.nodes[node]
     mismatches: list[Mismatch] = []
-    for key, have in (("idle_gpus", got.idle_gpus), ("releasing_gpus", got.releasing_gpus)):
-        if key in wanted:
-            mismatches += compare_numbers(f"{point}: {key} of {node}", wanted[key], have)
-    for zone, amounts in (wanted.get("numa_zones_available") or {}).items():
+    for key, actual in (
+        ("idle_gpus", node_outcome.idle_gpus),
+        ("releasing_gpus", node_outcome.releasing_gpus),
+    ):
+        if key in expected:
+            mismatches += compare_numbers(f"{point}: {key} of {node}", expected[key], actual)
+    for zone, amounts in (expected.get("numa_zones_available") or {}).items():
         for kind, amount in amounts.items():
-            have = got.zones_available[int(zone)].get(kind, 0.0)
-            mismatches += compare_numbers(f"{point}: {kind} in zone {zone} of {node}", amount, have)
+            actual = node_outcome.zones_available[int(zone)].get(kind, 0.0)
+            mismatches += compare_numbers(
+                f"{point}: {kind} in zone {zone} of {node}", amount, actual
+            )
     return mismatches
 
 
@@ -185,19 +200,19 @@ def _judge_gpu_groups(
     """Compare labels with real devices as a renaming, node by node."""
     forward: dict[tuple[str, str], str] = {}
     backward: dict[tuple[str, str], str] = {}
-    for task, wanted in sorted(_grouped_tasks(document, expected)):
-        got = outcome.tasks[task]
-        if got.status not in ACTIVE_STATES or not got.gpu_groups:
+    for task, expected_groups in sorted(_grouped_tasks(document, expected)):
+        task_outcome = outcome.tasks[task]
+        if task_outcome.status not in ACTIVE_STATES or not task_outcome.gpu_groups:
             continue
-        for label, group in zip(wanted, got.gpu_groups, strict=False):
-            same = forward.setdefault((got.node, label), group) == group
-            if not (same and backward.setdefault((got.node, group), label) == label):
+        for label, group in zip(expected_groups, task_outcome.gpu_groups, strict=False):
+            same = forward.setdefault((task_outcome.node, label), group) == group
+            if not (same and backward.setdefault((task_outcome.node, group), label) == label):
                 return [
                     Mismatch(
-                        where=f"{point}: shared GPU of {task} on {got.node}",
+                        where=f"{point}: shared GPU of {task} on {task_outcome.node}",
                         expected=label,
-                        actual=f"{group}, which stands for {backward[got.node, group]}"
-                        if (got.node, group) in backward
+                        actual=f"{group}, which stands for {backward[task_outcome.node, group]}"
+                        if (task_outcome.node, group) in backward
                         else group,
                     )
                 ]
@@ -209,11 +224,15 @@ def _grouped_tasks(document: Document, expected: Document) -> Iterable[tuple[str
     for job in document.get("jobs", ()):
         by_job = (expected.get("jobs") or {}).get(job["name"]) or {}
         for task in job.get("tasks", ()):
-            wanted = (expected.get("tasks") or {}).get(task["id"]) or by_job
+            expected_task = (expected.get("tasks") or {}).get(task["id"]) or by_job
             request = task.get("request") or job.get("request") or {}
             shares = request.get("gpu_fraction") or request.get("gpu_memory_mib")
-            if shares and wanted.get("gpu_groups") and not wanted.get("gpu_groups_ignored"):
-                yield task["id"], tuple(wanted["gpu_groups"])
+            if (
+                shares
+                and expected_task.get("gpu_groups")
+                and not expected_task.get("gpu_groups_ignored")
+            ):
+                yield task["id"], tuple(expected_task["gpu_groups"])
 
 
 def _judge_placement(
@@ -223,7 +242,7 @@ def _judge_placement(
     job = next((job for job in document["jobs"] if job["name"] == check["job"]), None)
     if job is None:
         return []
-    where = f"{point}: placement of {check['job']}"
+    title = f"{point}: placement of {check['job']}"
     labels = {node["name"]: node.get("labels") or {} for node in document["cluster"]["nodes"]}
 
     def nodes(subgroup: str | None) -> list[str]:
@@ -242,22 +261,22 @@ def _judge_placement(
     mine = domains(check.get("subgroup"))
     if "counts" in check:
         counts = {domain: mine.count(domain) for domain in sorted(set(mine))}
-        mismatches += compare_values(f"{where}, counts", dict(check["counts"]), counts)
+        mismatches += compare_values(f"{title}, counts", dict(check["counts"]), counts)
     if "nodes_used" in check:
         used = sorted(set(nodes(check.get("subgroup"))))
-        mismatches += compare_values(f"{where}, nodes", sorted(check["nodes_used"]), used)
+        mismatches += compare_values(f"{title}, nodes", sorted(check["nodes_used"]), used)
     if check.get("single_domain"):
-        mismatches += compare_values(f"{where}, domains used", 1, len(set(mine)))
+        mismatches += compare_values(f"{title}, domains used", 1, len(set(mine)))
     if check.get("distinct_domains"):
         per_group = [sorted(set(domains(name))) for name in check.get("subgroups") or ()]
         flat = [domain for group in per_group for domain in group]
-        mismatches += compare_values(f"{where}, distinct domains", len(flat), len(set(flat)))
+        mismatches += compare_values(f"{title}, distinct domains", len(flat), len(set(flat)))
         if "domains" in check:
             mismatches += compare_values(
-                f"{where}, domains", sorted(check["domains"]), sorted(flat)
+                f"{title}, domains", sorted(check["domains"]), sorted(flat)
             )
     elif "domains" in check:
         mismatches += compare_values(
-            f"{where}, domains", sorted(check["domains"]), sorted(set(mine))
+            f"{title}, domains", sorted(check["domains"]), sorted(set(mine))
         )
     return mismatches

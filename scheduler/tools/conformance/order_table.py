@@ -58,10 +58,10 @@ class _Turns:
         self._position = 0
         views = [session.view(group) for group in groups]
         if options.get("victim_queue"):
-            wanted = frozenset(groups)
+            group_set = frozenset(groups)
             pool = VictimPool(session)
             self._victims = VictimSequence(
-                session, pool, pool.leaves, lambda view: view.pod_group in wanted
+                session, pool, pool.leaves, lambda view: view.pod_group in group_set
             )
             return
         depth = options.get("max_depth", -1)

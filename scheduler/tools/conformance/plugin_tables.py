@@ -47,15 +47,15 @@ def min_runtime(case: Case) -> list[Mismatch]:
     default_s = float(case.get("default_seconds", 0))
     if case["kind"] == "preempt":
         values = [queues[name].get("preempt_min_runtime_seconds") for name in names]
-        got = preempt_min_runtime(paths, values, victim, default_s)
+        actual = preempt_min_runtime(paths, values, victim, default_s)
     else:
         values = [queues[name].get("reclaim_min_runtime_seconds") for name in names]
         if case.get("method") == "queue":
-            got = preempt_min_runtime(paths, values, victim, default_s)
+            actual = preempt_min_runtime(paths, values, victim, default_s)
         else:
             reclaimer = names.index(case["preemptor_queue"])
-            got = reclaim_min_runtime(paths, values, reclaimer, victim, default_s)
-    return compare_numbers("seconds", case["expected_seconds"], got)
+            actual = reclaim_min_runtime(paths, values, reclaimer, victim, default_s)
+    return compare_numbers("seconds", case["expected_seconds"], actual)
 
 
 def elastic_job_order(case: Case) -> list[Mismatch]:
@@ -83,10 +83,10 @@ def subgroup_order(case: Case) -> list[Mismatch]:
         view = session.view(0)
         first_names.append(view.ordered_members(view.root)[0].name == left)
     if first_names[0] != first_names[1]:
-        got = EQUAL
+        actual = EQUAL
     else:
-        got = LEFT_FIRST if first_names[0] else RIGHT_FIRST
-    return compare_values("order", case["expected"], got)
+        actual = LEFT_FIRST if first_names[0] else RIGHT_FIRST
+    return compare_values("order", case["expected"], actual)
 
 
 def resource_type_score(case: Case) -> list[Mismatch]:
@@ -100,8 +100,8 @@ def resource_type_score(case: Case) -> list[Mismatch]:
     )
     task_class = session.state.tasks.task_class[0]
     score = session.hooks.scores[0]
-    got = score.score(0, task_class, 0) if score.concerns(task_class) else 0.0
-    return compare_numbers("score", case["expected_score"], got)
+    actual = score.score(0, task_class, 0) if score.concerns(task_class) else 0.0
+    return compare_numbers("score", case["expected_score"], actual)
 
 
 def gpu_order(case: Case) -> list[Mismatch]:
@@ -149,8 +149,8 @@ def topology_levels(case: Case) -> list[Mismatch]:
     )
     if case.get("expected_error"):
         return compare_values("refused", True, bool(problem))
-    got = ["root" if level == ROOT else levels[level] for level in searched]
-    return compare_values("levels", case["expected_levels"], got)
+    actual = ["root" if level == ROOT else levels[level] for level in searched]
+    return compare_values("levels", case["expected_levels"], actual)
 
 
 def topology_node_sets(case: Case) -> list[Mismatch]:
@@ -167,14 +167,14 @@ def topology_node_sets(case: Case) -> list[Mismatch]:
                 for part in splitter.split(view, view.root, chunk, node_set, record=True)
             ]
     names = session.state.nodes.names
-    got = [[names[node] for node in node_set.indices.tolist()] for node_set in sets]
-    wanted = case["expected"]
+    actual = [[names[node] for node in node_set.indices.tolist()] for node_set in sets]
+    expected = case["expected"]
     mismatches = compare_values(
-        "node sets", [sorted(node_set) for node_set in wanted["node_sets_in_order"]], got
+        "node sets", [sorted(node_set) for node_set in expected["node_sets_in_order"]], actual
     )
     has_error = bool(session.fit.pod_groups)
-    mismatches += compare_values("fit error", bool(wanted.get("job_fit_error")), has_error)
-    for node, score in (wanted.get("node_scores") or {}).items():
+    mismatches += compare_values("fit error", bool(expected.get("job_fit_error")), has_error)
+    for node, score in (expected.get("node_scores") or {}).items():
         index = session.state.nodes.index_of[node]
         scores = [
             float(node_set.extra_scores[index])

@@ -44,8 +44,8 @@ def judge_table(document: dict[str, Any]) -> list[Verdict]:
 
 def _judge_row(judge: Judge | None, table: str, case: dict[str, Any]) -> list[Mismatch]:
     if judge is None:
-        known = ", ".join(sorted(TABLES))
-        return [Mismatch(where="table", expected=f"one of {known}", actual=table)]
+        table_names = ", ".join(sorted(TABLES))
+        return [Mismatch(where="table", expected=f"one of {table_names}", actual=table)]
     try:
         return judge(case)
     except Exception as error:  # a broken row must not hide the others; it is reported as failed

@@ -116,10 +116,10 @@ def _amount(queue: Mapping[str, Any], kind: str, key: str) -> float:
     return inf if value == -1 and key in ("deserved", "maxAllowed") else value
 
 
-def _number(block: Mapping[str, Any], key: str, default: float, where: str) -> float:
+def _number(block: Mapping[str, Any], key: str, default: float, location: str) -> float:
     value = block.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SimulationInputError(f"{where}: expected a number for {key}, got {value!r}")
+        raise SimulationInputError(f"{location}: expected a number for {key}, got {value!r}")
     return float(value)
 
 

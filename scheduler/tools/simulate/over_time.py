@@ -201,20 +201,20 @@ def _groups(body: Mapping[str, Any], names: Sequence[str]) -> Iterable[PodGroupI
         yield from gangs_like(labels, template, pods, -1000.0)
 
 
-def _lowered(block: Any, where: str) -> dict[str, Any]:
+def _lowered(block: Any, location: str) -> dict[str, Any]:
     if not isinstance(block, Mapping):
-        raise SimulationInputError(f"{where}: expected a mapping, got {type(block).__name__}")
+        raise SimulationInputError(f"{location}: expected a mapping, got {type(block).__name__}")
     return {str(key).lower(): value for key, value in block.items()}
 
 
-def _need(block: Mapping[str, Any], key: str, where: str) -> Any:
+def _need(block: Mapping[str, Any], key: str, location: str) -> Any:
     if not block.get(key):
-        raise SimulationInputError(f"{where}: expected a {key}, got {dict(block)!r}")
+        raise SimulationInputError(f"{location}: expected a {key}, got {dict(block)!r}")
     return block[key]
 
 
-def _number(block: Mapping[str, Any], key: str, default: float, where: str) -> float:
+def _number(block: Mapping[str, Any], key: str, default: float, location: str) -> float:
     value = block.get(key, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SimulationInputError(f"{where}: expected a number for {key}, got {value!r}")
+        raise SimulationInputError(f"{location}: expected a number for {key}, got {value!r}")
     return float(value)

@@ -167,5 +167,6 @@ def _is_known_key(text: str) -> bool:
     """Return whether a text is a key of a well-known domain, or such a domain."""
     domain = text.partition("/")[0]
     return text in KNOWN_WORDS or any(
-        domain == known or domain.endswith(f".{known}") for known in KNOWN_DOMAINS
+        domain == known_domain or domain.endswith(f".{known_domain}")
+        for known_domain in KNOWN_DOMAINS
     )

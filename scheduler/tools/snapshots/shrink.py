@@ -30,19 +30,19 @@ def shrink(body: Body, workload: str, max_trials: int = MAX_TRIALS) -> tuple[Bod
     ------
     UnknownWorkloadError : the pod group is not in the snapshot
     """
-    wanted = outcome_in(body, workload)
-    if wanted is None:
+    original_outcome = outcome_in(body, workload)
+    if original_outcome is None:
         raise UnknownWorkloadError(f"pod group '{workload}' is not among those of the cycle")
 
     def still_shows(smaller: Body) -> bool:
         try:
-            return outcome_in(smaller, workload) == wanted
+            return outcome_in(smaller, workload) == original_outcome
         except (CoreError, BadValueError):
             return False  # something that is left refers to what was removed
 
     return smallest(
         body, still_shows, lambda reduced: _smaller(reduced, workload), max_trials
-    ), wanted
+    ), original_outcome
 
 
 def counts(body: Body) -> str:
@@ -90,9 +90,9 @@ def _without(objects: Objects, kind: str, key: Callable[[Json], str], names: set
 def _without_groups(objects: Objects, groups: set[str]) -> Objects:
     """Remove pod groups with their pods and bind requests."""
     pods = [pod for pod in objects.get("pods") or () if _group_of(pod) not in groups]
-    left = {_key(pod) for pod in pods}
+    pod_keys = {_key(pod) for pod in pods}
     requests = [
-        request for request in objects.get("bindRequests") or () if _pod_of(request) in left
+        request for request in objects.get("bindRequests") or () if _pod_of(request) in pod_keys
     ]
     smaller = _without(objects, "podGroups", _key, groups)
     return {**smaller, "pods": pods, "bindRequests": requests}

@@ -49,12 +49,12 @@ def generate(nodes: int, *, seed: int = 0, demand: float = 1.3) -> Trace:
     """Return a trace with that many nodes, and pods that ask for `demand` times their GPUs; one trace per seed."""
     draw = random.Random(seed)
     kinds, weights = zip(*_NODES, strict=True)
-    chosen = draw.choices(kinds, weights, k=nodes)
+    node_shapes = draw.choices(kinds, weights, k=nodes)
     cluster = tuple(
         TraceNode(
             name=f"node-{number:05}", cpu_milli=cpu, memory_mib=memory, devices=devices, model=model
         )
-        for number, (cpu, memory, devices, model) in enumerate(chosen)
+        for number, (cpu, memory, devices, model) in enumerate(node_shapes)
     )
     demand_milli = demand * WHOLE_DEVICE * sum(node.devices for node in cluster)
     pods = generated_pods(demand_milli, draw, seed)

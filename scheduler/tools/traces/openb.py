@@ -79,8 +79,10 @@ def read_rows(folder: Path, stem: str, convert: Callable[[Row], T]) -> list[T]:
         text = plain.read_text()
     else:
         files = sorted(path.name for path in folder.glob("*.csv*"))
-        known = ", ".join(files) or "none"
-        raise TraceError(f"{folder}: expected {stem}.csv or {stem}.csv.gz; files there: {known}")
+        file_names = ", ".join(files) or "none"
+        raise TraceError(
+            f"{folder}: expected {stem}.csv or {stem}.csv.gz; files there: {file_names}"
+        )
     rows = []
     for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         try:

@@ -77,10 +77,10 @@ def page_of(results: Sequence[SessionResult]) -> str:
     """Return the results as one HTML file with a table and, for each workload, two plots."""
     plots = []
     for workload, alike in groupby(results, key=lambda result: result.workload):
-        chosen = list(alike)
+        runs = list(alike)
         plots.append(f"<h2>{escape(workload)}</h2>")
-        plots.append(plot_of(chosen, "GPUs given away, %", lambda mark: mark.allocated))
-        plots.append(plot_of(chosen, "Idle GPUs of no use, %", lambda mark: mark.fragmented))
+        plots.append(plot_of(runs, "GPUs given away, %", lambda mark: mark.allocated))
+        plots.append(plot_of(runs, "Idle GPUs of no use, %", lambda mark: mark.fragmented))
     return html_page(
         "Trace replay",
         "<p>All pods of a trace wait at once and are placed in one session, in the order of their"

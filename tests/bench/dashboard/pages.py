@@ -128,4 +128,4 @@ def _metrics_session(page: Page) -> CDPSession:
 
 def _task_seconds(session: CDPSession) -> float:
     metrics = session.send("Performance.getMetrics")["metrics"]
-    return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+    return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))

@@ -97,10 +97,10 @@ def client(cluster: FakeGateway) -> Iterator[Callable[[str], None]]:
         if name.startswith("kaiweb.") and hasattr(module, "gateway")
     ]
     patches = [patch.object(module, "gateway", lambda: cluster) for module in modules]
-    for each in patches:
-        each.start()
+    for patch_body in patches:
+        patch_body.start()
     try:
         yield get
     finally:
-        for each in patches:
-            each.stop()
+        for patch_body in patches:
+            patch_body.stop()

@@ -104,7 +104,7 @@ def test_failures_are_logged_with_a_clipped_name(
     with caplog.at_level(logging.WARNING, logger=login_guard.__name__):
         for _ in range(PAIR_FAILURES + 3):
             log_in("x\ny" + "z" * 500, "wrong")
-    lines = [(each.getMessage(), each.user, each.address) for each in caplog.records]  # type: ignore[attr-defined]
+    lines = [(record.getMessage(), record.user, record.address) for record in caplog.records]  # type: ignore[attr-defined]
     name = "'x\\ny" + "z" * 61 + "'"
     assert lines == [
         *[("log-in failed", name, HERE)] * PAIR_FAILURES,
@@ -140,11 +140,12 @@ async def test_while_passwords_are_checked_other_attempts_and_requests_are_answe
             asyncio.create_task(_status(application, "POST", "/login", f"192.0.2.{number % 8}"))
             for number in range(64)
         ]
-        while len([each for each in attempts if each.done()]) < 62:
+        while len([attempt for attempt in attempts if attempt.done()]) < 62:
             await asyncio.wait(
-                [each for each in attempts if not each.done()], return_when="FIRST_COMPLETED"
+                [attempt for attempt in attempts if not attempt.done()],
+                return_when="FIRST_COMPLETED",
             )
-        assert [each.result() for each in attempts if each.done()] == [429] * 62
+        assert [attempt.result() for attempt in attempts if attempt.done()] == [429] * 62
         # Two passwords are still being checked.
         assert [checking.acquire(timeout=5) for _ in range(2)] == [True, True]
         assert await _status(application, "GET", "/login", THERE) == 200

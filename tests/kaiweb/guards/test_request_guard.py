@@ -147,7 +147,7 @@ async def test_the_number_of_requests_is_bounded_for_an_address_and_in_all() -> 
     await settle()
     assert await Exchange(guard, address="c").part(b"").status() == 503
     app.goes_on.set()
-    assert [await each.status() for each in running] == [200] * 3
+    assert [await answer_.status() for answer_ in running] == [200] * 3
     last = Exchange(guard).part(b"")
     assert await last.status() == 200
     assert (b"ratelimit", b'"address";r=1') in last.sent[0]["headers"]
@@ -169,7 +169,7 @@ async def test_log_ins_have_few_places_so_that_other_requests_find_one() -> None
     others = [Exchange(guard, path="/login").part(b""), Exchange(guard).part(b"")]
     await settle()
     app.goes_on.set()
-    assert [await each.status() for each in (*running, *others, log_in("a"))] == [200] * 5
+    assert [await answer_.status() for answer_ in (*running, *others, log_in("a"))] == [200] * 5
 
 
 async def test_slow_bodies_take_no_place_and_liveness_is_always_answered() -> None:
@@ -184,7 +184,7 @@ async def test_slow_bodies_take_no_place_and_liveness_is_always_answered() -> No
     alive = Exchange(guard, path="/healthz").part(b"")
     app.goes_on.set()
     assert await alive.status() == 200
-    assert [await each.status() for each in (*busy, *slow)] == [200] * 3 + [408] * 9
+    assert [await answer_.status() for answer_ in (*busy, *slow)] == [200] * 3 + [408] * 9
 
 
 async def test_pages_are_refused_with_a_line_of_text() -> None:

@@ -106,7 +106,7 @@ def test_an_unknown_host_gets_a_problem_and_one_log_line(
     assert {answer.status_code for answer in answers} == {400}
     assert answers[0]["Content-Type"] == "application/problem+json"
     assert answers[0].json()["type"] == "https://kaiweb.dev/problems/bad-request"
-    lines = [each.getMessage() for each in caplog.records]
+    lines = [record.getMessage() for record in caplog.records]
     assert [len(line) < 150 for line in lines] == [True]
     page = client.get("/login")
     assert (page.status_code, page["Content-Type"]) == (400, "text/plain")

@@ -139,7 +139,7 @@ async def test_silent_connections_give_way_to_those_that_ask(connect: Connect) -
     async with serving(per_address=3) as port:
         silent = [await connect(port) for _ in range(20)]
         assert await (await connect(port)).ask() == b"HTTP/1.1 200 OK"
-        assert [await each.end() for each in silent[:-2]] == [b""] * 18
+        assert [await connection.end() for connection in silent[:-2]] == [b""] * 18
 
 
 async def test_slow_bodies_give_way_too(connect: Connect) -> None:
@@ -173,12 +173,12 @@ async def test_connections_with_a_running_request_are_never_sent_away(connect: C
 
     async with serving(waits, total=2) as port:
         busy = [await connect(port) for _ in range(2)]
-        for each in busy:
-            each.writer.write(GET)
+        for connection in busy:
+            connection.writer.write(GET)
             await running.acquire()
         assert await (await connect(port)).ask() == b""
         goes_on.set()
-        assert [await each.line() for each in busy] == [b"HTTP/1.1 200 OK"] * 2
+        assert [await connection.line() for connection in busy] == [b"HTTP/1.1 200 OK"] * 2
 
 
 async def test_a_live_socket_is_neither_closed_nor_forgotten_in_the_count(connect: Connect) -> None:
@@ -203,7 +203,7 @@ async def test_a_live_socket_is_neither_closed_nor_forgotten_in_the_count(connec
 async def test_a_proxy_may_open_more_connections_than_one_client(connect: Connect) -> None:
     async with serving(per_address=1, proxies=frozenset({"127.0.0.0/8"})) as port:
         clients = [await connect(port) for _ in range(3)]
-        assert [await each.ask() for each in clients] == [b"HTTP/1.1 200 OK"] * 3
+        assert [await client.ask() for client in clients] == [b"HTTP/1.1 200 OK"] * 3
 
 
 async def test_a_refused_body_is_dropped_only_for_a_moment(connect: Connect) -> None:

@@ -56,8 +56,8 @@ def test_a_pod_is_grouped_counted_and_summed_up_to_the_root(has_leases: bool) ->
     runner.start()
     try:
         gateway.seed(PODS, pod("after"))
-        two = {"nvidia.com/gpu": "2"}
-        assert eventually(lambda: status(gateway, "root").get("allocated") == two)
+        two_gpus = {"nvidia.com/gpu": "2"}
+        assert eventually(lambda: status(gateway, "root").get("allocated") == two_gpus)
         assert len(gateway.names(PODGROUPS)) == 2
         assert sorted(gateway.names(LEASES)) == (
             ["54dff599.kai.scheduler", "o1x22tjj.kai.scheduler", "ov3xj497.kai.scheduler"]
@@ -117,7 +117,7 @@ def test_label_flags_reach_the_queue_metrics() -> None:
     try:
         name = "mine_queue_info"
         assert eventually(lambda: controllers.registry.get_sample_value(name, labels) == 1)
-        # What every process tells of itself, under the names all tools know.
+        # The metrics of the process itself have the usual names of the Prometheus client.
         assert controllers.registry.get_sample_value("process_resident_memory_bytes") > 0
     finally:
         controllers.close()
@@ -130,23 +130,25 @@ def test_bad_flags_are_refused_by_name() -> None:
         call_command("run_controllers", "--metrics-bind-address", "here")
 
 
-def test_the_command_ends_when_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Options] = []
+def test_the_commands_pass_their_flags_and_exit_with_the_code_of_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    options_of_runs: list[Options] = []
 
-    class Quick(Controllers):
+    class EndsAtOnce(Controllers):
         def run(self) -> int:
-            seen.append(self.options)
+            options_of_runs.append(self.options)
             return 3
 
-    monkeypatch.setattr(assembly, "Controllers", Quick)
-    monkeypatch.setattr("queues.management.commands.run_controllers.Controllers", Quick)
+    monkeypatch.setattr(assembly, "Controllers", EndsAtOnce)
+    monkeypatch.setattr("queues.management.commands.run_controllers.Controllers", EndsAtOnce)
     monkeypatch.setattr("queues.cluster.gateway", FakeGateway)
     monkeypatch.setattr("signal.signal", lambda *_: None)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_error:
         call_command("run_controllers", "--node-scale-adjuster", "--scale-adjust-namespace", "x")
-    assert ended.value.code == 3
-    assert seen[0].adjuster is not None
-    assert seen[0].adjuster.namespace == "x"
+    assert exit_error.value.code == 3
+    assert options_of_runs[0].adjuster is not None
+    assert options_of_runs[0].adjuster.namespace == "x"
     with pytest.raises(SystemExit):
         call_command("run_pod_grouper")
-    assert not seen[1].keeps_status
+    assert not options_of_runs[1].keeps_status

@@ -1,4 +1,4 @@
-"""The pod grouper's role lets it read every kind that it has a rule for; a kind it may not read it silently walks past."""
+"""The pod grouper's role allows to read every kind with a rule; objects that it may not read get no rule, without an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROLE = Path(__file__).resolve().parents[3] / "deploy" / "rbac" / "pod-grouper.ya
 
 
 def allowed(verb: str) -> set[tuple[str, str]]:
-    """Return (group, plural) of everything the role may do this to."""
+    """Return (group, plural) of the kinds on which the role allows a verb."""
     bodies: list[dict[str, Any]] = list(yaml.safe_load_all(ROLE.read_text()))
     (role,) = [body for body in bodies if body["kind"] == "ClusterRole"]
     return {
@@ -27,18 +27,20 @@ def allowed(verb: str) -> set[tuple[str, str]]:
 
 
 def test_every_kind_of_the_table_may_be_read() -> None:
-    wanted = {(group, plural_of(kind)) for group, _, kind in TABLE}
-    assert wanted - allowed("get") == set()
+    required = {(group, plural_of(kind)) for group, _, kind in TABLE}
+    assert required - allowed("get") == set()
 
 
-def test_the_kinds_that_offline_grouping_takes_as_readable_are_those_of_the_role() -> None:
-    of_workloads = {group for group, _ in READABLE} - {""}
-    covered = {pair for pair in allowed("get") if pair[0] in of_workloads} - {("run.ai", "kartas")}
-    assert {(group, plural_of(kind)) for group, kind in READABLE} - {("", "pods")} == covered
+def test_offline_grouping_reads_the_same_kinds_as_the_role_allows() -> None:
+    workload_groups = {group for group, _ in READABLE} - {""}
+    granted = {pair for pair in allowed("get") if pair[0] in workload_groups} - {
+        ("run.ai", "kartas")
+    }
+    assert {(group, plural_of(kind)) for group, kind in READABLE} - {("", "pods")} == granted
 
 
 def test_objects_that_rules_look_up_may_be_read() -> None:
-    wanted = {
+    required = {
         ("scheduler.grove.io", "podgangs"),
         ("serving.knative.dev", "revisions"),
         ("run.ai", "kartas"),
@@ -46,16 +48,16 @@ def test_objects_that_rules_look_up_may_be_read() -> None:
         ("", "configmaps"),
         ("", "namespaces"),
     }
-    assert wanted - allowed("get") == set()
-    watched = {
+    assert required - allowed("get") == set()
+    watched_kinds = {
         ("run.ai", "kartas"),
         ("scheduling.k8s.io", "workloads"),
         ("scheduling.k8s.io", "podgroups"),
     }
-    assert watched - allowed("watch") == set()
+    assert watched_kinds - allowed("watch") == set()
 
 
-def test_owners_may_be_named_as_such_and_groups_never_deleted() -> None:
+def test_the_role_may_set_blocking_owner_references_and_may_not_delete_pod_groups() -> None:
     groups = {group for group, _, kind in TABLE if kind != "Pod"}
     assert {(group, "*/finalizers") for group in groups} - allowed("update") == set()
     assert ("scheduling.run.ai", "podgroups") not in allowed("delete")

@@ -54,11 +54,13 @@ def test_a_live_cluster_agrees_with_the_offline_answer(
             eventually(lambda pod=pod: place(gateway, namespace, pod)[0] != "", f"{pod} is grouped")
             group, sub_group = place(gateway, namespace, pod)
             assert sub_group == result.sub_group
-            wanted = expected(foretold, result.pod_group, uids)
-            assert group == wanted["metadata"]["name"]
+            expected_group = expected(foretold, result.pod_group, uids)
+            assert group == expected_group["metadata"]["name"]
             eventually(
-                lambda wanted=wanted: seen(gateway, namespace, wanted) == wanted,
-                f"pod group {group} is {wanted}, not {seen(gateway, namespace, wanted)}",
+                lambda expected_group=expected_group: (
+                    seen(gateway, namespace, expected_group) == expected_group
+                ),
+                f"pod group {group} is {expected_group}, not {seen(gateway, namespace, expected_group)}",
             )
     for name, result in foretold.pods.items():
         if result.skipped:
@@ -148,14 +150,14 @@ def place(gateway: Gateway, namespace: str, pod: str) -> tuple[str, str]:
     )
 
 
-def seen(gateway: Gateway, namespace: str, wanted: dict[str, Any]) -> dict[str, Any]:
+def seen(gateway: Gateway, namespace: str, expected_group: dict[str, Any]) -> dict[str, Any]:
     """Return of a live pod group what is wanted of it; a server adds labels to Jobs, others add annotations."""
     body: dict[str, Any] = gateway.get(
-        PODGROUPS, wanted["metadata"]["name"], as_type=dict, namespace=namespace
+        PODGROUPS, expected_group["metadata"]["name"], as_type=dict, namespace=namespace
     )
     metadata = body["metadata"]
     value = {
-        part: {key: metadata.get(part, {}).get(key) for key in wanted["metadata"][part]}
+        part: {key: metadata.get(part, {}).get(key) for key in expected_group["metadata"][part]}
         for part in ("labels", "annotations")
     }
     return {

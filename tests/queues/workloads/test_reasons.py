@@ -1,4 +1,4 @@
-"""The dominant reason: the first that applies, as a code, in the words of the cluster's objects."""
+"""The dominant reason of a workload: the code of the first that applies, and the text of the object it is from."""
 
 from __future__ import annotations
 

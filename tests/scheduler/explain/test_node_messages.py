@@ -35,7 +35,7 @@ def harness() -> Iterator[Harness]:
 
 
 @pytest.mark.parametrize(
-    ("taken", "wanted", "reason"),
+    ("used_by_others", "pod_requests", "reason"),
     [
         ({"nvidia.com/gpu": "3"}, {"nvidia.com/gpu": "2"}, "resources: GPUs"),
         ({"cpu": "31"}, {"cpu": "2"}, "resources: CPU cores"),
@@ -44,12 +44,12 @@ def harness() -> Iterator[Harness]:
     ],
 )
 def test_what_a_full_node_lacks(
-    harness: Harness, taken: dict[str, str], wanted: dict[str, str], reason: str
+    harness: Harness, taken: dict[str, str], pod_requests: dict[str, str], reason: str
 ) -> None:
     has = {"cpu": "32", "memory": "128Gi", "pods": "110", "nvidia.com/gpu": "4", NIC: "4"}
     queues(harness).seed(NODES, node("n0", allocatable=has)).seed(PODS, sits("busy", taken))
     assert (
-        message_of_pod(wants(harness, wanted))
+        message_of_pod(wants(harness, pod_requests))
         == f"{NO_NODES}: 1 node(s) didn't have enough {reason}."
     )
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.scheduler.fuzz import evictions, gangs, oracle, queues, reasons, room, sameness
-from tests.scheduler.fuzz.cycles import Finding, Played, disturb, next_document, play
+from tests.scheduler.fuzz.cycles import CycleRun, Finding, disturb, next_document, play
 from tests.scheduler.fuzz.generate import Document, add_arrival, random_document
 from tests.scheduler.fuzz.shrink import shrink
 
-Rule = Callable[[Played], Iterable[Finding]]
+Rule = Callable[[CycleRun], Iterable[Finding]]
 
 RULES: tuple[Rule, ...] = (
     gangs.gangs_are_not_broken,
@@ -65,7 +65,7 @@ class Campaign:
     seed: int
     cycles: int = 1
     clusters: int = 0
-    played: int = 0
+    cycles_run: int = 0
     tiny: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     decisions: Counter[str] = field(default_factory=Counter)
@@ -78,15 +78,17 @@ class Campaign:
         self.clusters += 1
         repeated, calm_start, is_disturbed = evictions.RepeatedEvictions(), document, False
         for cycle in range(self.cycles):
-            played = play(document)
-            self.played += 1
-            self.decisions.update(type(each).__name__ for each in played.session.decisions)
-            self.decisions.update(str(each.reason.action) for each in played.evictions)
-            for finding in broken_rules(played):
+            cycle_run = play(document)
+            self.cycles_run += 1
+            self.decisions.update(
+                type(decision).__name__ for decision in cycle_run.session.decisions
+            )
+            self.decisions.update(str(eviction.reason.action) for eviction in cycle_run.evictions)
+            for finding in broken_rules(cycle_run):
                 self._note(finding, number, document, check_once)
-            for finding in repeated.watch(played, is_disturbed=is_disturbed):
+            for finding in repeated.watch(cycle_run, is_disturbed=is_disturbed):
                 self._note(finding, number, calm_start, check_repeated)
-            document = next_document(played)
+            document = next_document(cycle_run)
             is_disturbed = disturb(document, rng)
             if rng.random() < 0.3 and len(document["jobs"]) < MAX_JOBS:
                 add_arrival(rng, document, 100 + cycle)
@@ -109,7 +111,7 @@ class Campaign:
             return
 
         def still_fails(smaller: Document) -> bool:
-            return any(each.rule == finding.rule for each in safely(check, smaller))
+            return any(found_again.rule == finding.rule for found_again in safely(check, smaller))
 
         smallest = shrink(document, still_fails)
         last = next((f for f in safely(check, smallest) if f.rule == finding.rule), finding)
@@ -128,10 +130,10 @@ class Campaign:
         return paths
 
 
-def broken_rules(played: Played) -> Iterator[Finding]:
+def broken_rules(cycle_run: CycleRun) -> Iterator[Finding]:
     """Return everything that does not hold after a cycle."""
     for rule in RULES:
-        yield from rule(played)
+        yield from rule(cycle_run)
 
 
 def check_once(document: Document) -> Iterator[Finding]:
@@ -143,9 +145,9 @@ def check_repeated(document: Document) -> Iterator[Finding]:
     """Play several cycles that nothing disturbs, and look for pods evicted twice."""
     repeated = evictions.RepeatedEvictions()
     for _ in range(CALM_CYCLES):
-        played = play(document)
-        yield from repeated.watch(played, is_disturbed=False)
-        document = next_document(played)
+        cycle_run = play(document)
+        yield from repeated.watch(cycle_run, is_disturbed=False)
+        document = next_document(cycle_run)
 
 
 def safely(check: Check, document: Document) -> list[Finding]:

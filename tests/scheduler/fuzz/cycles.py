@@ -69,8 +69,8 @@ class Pod:
 
 
 @dataclass(frozen=True)  # without slots, for the cached properties
-class Played:
-    """A document with the finished session of one cycle."""
+class CycleRun:
+    """One cycle that was run: the document before it, and its finished session."""
 
     document: Document
     cluster: ClusterInput
@@ -107,7 +107,7 @@ class Played:
     @cached_property
     def evictions(self) -> list[Evict]:
         """Return the decisions to evict."""
-        return [each for each in self.session.decisions if isinstance(each, Evict)]
+        return [decision for decision in self.session.decisions if isinstance(decision, Evict)]
 
     def pods_of(self, group: str) -> list[Pod]:
         """Return the tasks of a pod group."""
@@ -140,23 +140,23 @@ def snapshot_of(document: Document) -> ClusterInput:
     )
 
 
-def play(document: Document, cluster: ClusterInput | None = None) -> Played:
+def play(document: Document, cluster: ClusterInput | None = None) -> CycleRun:
     """Run one cycle on a document, or on a changed snapshot of it."""
     cluster = snapshot_of(document) if cluster is None else cluster
     config = read_config(document)
     # As the worker does it, so that no cycle names a newly shared device as an earlier one did.
     seed = uuid5(NO_SEED, str(document.get("cycle", 0)))
-    return Played(document, cluster, config, run_cycle(cluster, config, gpu_group_seed=seed))
+    return CycleRun(document, cluster, config, run_cycle(cluster, config, gpu_group_seed=seed))
 
 
-def next_document(played: Played) -> Document:
+def next_document(cycle_run: CycleRun) -> Document:
     """Return the cluster before the next cycle: bound pods run, evicted ones are gone and pending again.
 
     Pods that evictions made room for keep their promised node, as the committer of the scheduler writes it.
     """
-    document = copy.deepcopy(played.document)
+    document = copy.deepcopy(cycle_run.document)
     document["cycle"] = document.get("cycle", 0) + 1
-    groups = played.session.state.pod_groups
+    groups = cycle_run.session.state.pod_groups
     started = {group.name: groups.last_start[index] for index, group in enumerate(groups.inputs)}
     for job in document["jobs"]:
         job["created_offset_seconds"] -= CYCLE_S
@@ -164,15 +164,15 @@ def next_document(played: Played) -> Document:
         if last_start is not None:
             job["last_start_offset_seconds"] = last_start - CYCLE_S
         for task in job["tasks"]:
-            _follow(task, played.pods[task["id"]])
-    _promise(document, played)
+            _follow(task, cycle_run.pods[task["id"]])
+    _promise(document, cycle_run)
     return document
 
 
-def _promise(document: Document, played: Played) -> None:
-    tasks = [task for group in played.cluster.pod_groups for task in group.tasks]
+def _promise(document: Document, cycle_run: CycleRun) -> None:
+    tasks = [task for group in cycle_run.cluster.pod_groups for task in group.tasks]
     before = {task.uid for task in tasks if task.nominated_node}
-    promised = promised_nodes_of(played.session.decisions, before)
+    promised = promised_nodes_of(cycle_run.session.decisions, before)
     nodes = {task.name: promised[task.uid] for task in tasks if task.uid in promised}
     for job in document["jobs"]:
         for task in job["tasks"]:

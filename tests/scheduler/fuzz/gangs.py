@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping
 from scheduler.core.cluster.inputs import PodGroupInput, SubGroupInput
 from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import ActionName
-from tests.scheduler.fuzz.cycles import Finding, Played, Pod
+from tests.scheduler.fuzz.cycles import CycleRun, Finding, Pod
 
 _ALIVE = (TaskStatus.PENDING, TaskStatus.GATED)
 
 
-def gangs_are_not_broken(played: Played) -> Iterator[Finding]:
-    """A gang that ran its minimum before runs it after, or runs nothing; and so does each pod set of it."""
-    for group in played.cluster.pod_groups:
-        pods = played.pods_of(group.name)
+def gangs_are_not_broken(cycle_run: CycleRun) -> Iterator[Finding]:
+    """A gang that ran its minimum before the cycle runs it after, or runs nothing; each of its pod sets too."""
+    for group in cycle_run.cluster.pod_groups:
+        pods = cycle_run.pods_of(group.name)
         before = Counter(pod.subgroup for pod in pods if pod.held_before)
         after = Counter(pod.subgroup for pod in pods if pod.holds_after)
         if after == before or not before:
@@ -33,11 +33,11 @@ def gangs_are_not_broken(played: Played) -> Iterator[Finding]:
                 yield Finding("subgroup broken", text)
 
 
-def gangs_start_whole(played: Played) -> Iterator[Finding]:
+def gangs_start_whole(cycle_run: CycleRun) -> Iterator[Finding]:
     """A pod group that gets its first pods gets its minimum, bound together or nominated together."""
-    moved = {eviction.task.name for eviction in played.evictions}
-    for group in played.cluster.pod_groups:
-        pods = played.pods_of(group.name)
+    moved = {eviction.task.name for eviction in cycle_run.evictions}
+    for group in cycle_run.cluster.pod_groups:
+        pods = cycle_run.pods_of(group.name)
         after = Counter(pod.subgroup for pod in pods if pod.holds_after)
         # Pods that are evicted in the cycle that bound them have a rule of their own.
         if any(pod.held_before or pod.name in moved for pod in pods) or not after:
@@ -50,10 +50,10 @@ def gangs_start_whole(played: Played) -> Iterator[Finding]:
             yield Finding("gang bound in part", f"{group.name}: only {dict(bound)} are bound")
 
 
-def only_preemptible_work_is_evicted(played: Played) -> Iterator[Finding]:
+def only_preemptible_work_is_evicted(cycle_run: CycleRun) -> Iterator[Finding]:
     """Work that is not preemptible is evicted only as the rest of a stale gang."""
-    for eviction in played.evictions:
-        pod = played.pods[eviction.task.name]
+    for eviction in cycle_run.evictions:
+        pod = cycle_run.pods[eviction.task.name]
         if not pod.preemptible and eviction.reason.action != ActionName.STALE_GANG_EVICTION:
             yield Finding("non-preemptible evicted", f"{pod.name} by {eviction.reason.action}")
 

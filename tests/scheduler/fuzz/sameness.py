@@ -10,14 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from scheduler.core.cluster.status import TaskStatus
-from tests.scheduler.fuzz.cycles import Finding, Played, play, snapshot_of
+from tests.scheduler.fuzz.cycles import CycleRun, Finding, play, snapshot_of
 from tests.scheduler.fuzz.generate import Document
 
 
-def order_of_input_does_not_matter(played: Played) -> Iterator[Finding]:
+def order_of_input_does_not_matter(cycle_run: CycleRun) -> Iterator[Finding]:
     """Shuffled nodes, queues and pod groups lead to the same decisions in the same order."""
     rng = random.Random(7)
-    cluster = played.cluster
+    cluster = cycle_run.cluster
     shuffled = replace(
         cluster,
         nodes=_shuffled(rng, cluster.nodes),
@@ -27,33 +27,33 @@ def order_of_input_does_not_matter(played: Played) -> Iterator[Finding]:
             for group in _shuffled(rng, cluster.pod_groups)
         ),
     )
-    again = play(played.document, shuffled)
-    if again.session.decisions != played.session.decisions:
-        pairs = zip(played.session.decisions, again.session.decisions, strict=False)
+    again = play(cycle_run.document, shuffled)
+    if again.session.decisions != cycle_run.session.decisions:
+        pairs = zip(cycle_run.session.decisions, again.session.decisions, strict=False)
         first = next((pair for pair in pairs if pair[0] != pair[1]), "their number")
         yield Finding("order of the input matters", f"first difference: {first}")
 
 
-def names_of_nodes_do_not_matter(played: Played) -> Iterator[Finding]:
+def names_of_nodes_do_not_matter(cycle_run: CycleRun) -> Iterator[Finding]:
     """With one pending pod group of equal pods it is served, or not, whatever the nodes are called.
 
     With several, a tie between nodes may decide who finds room later, so nothing is compared. Nor where pods
     are moved: these too go one by one to the node that scores best, so a tie may decide whether all find room.
     """
-    pending = {pod.group for pod in played.pods.values() if pod.before == TaskStatus.PENDING}
+    pending = {pod.group for pod in cycle_run.pods.values() if pod.before == TaskStatus.PENDING}
     if len(pending) != 1:
         return
-    again = play(renamed(played.document))
-    if _moves(played) or _moves(again):
+    again = play(renamed(cycle_run.document))
+    if _moves(cycle_run) or _moves(again):
         return
-    counts, others = _served(played), _served(again)
+    counts, others = _served(cycle_run), _served(again)
     if counts != others:
         yield Finding("names of nodes matter", f"served {dict(counts)}, renamed {dict(others)}")
 
 
-def input_is_left_alone(played: Played) -> Iterator[Finding]:
+def input_is_left_alone(cycle_run: CycleRun) -> Iterator[Finding]:
     """The snapshot is as it was before the cycle."""
-    if repr(snapshot_of(played.document)) != repr(played.cluster):
+    if repr(snapshot_of(cycle_run.document)) != repr(cycle_run.cluster):
         yield Finding("input changed", "the snapshot differs from a new one of the same document")
 
 
@@ -74,12 +74,12 @@ def renamed(document: Document) -> Document:
     return changed
 
 
-def _moves(played: Played) -> bool:
-    return any(eviction.moved_to for eviction in played.evictions)
+def _moves(cycle_run: CycleRun) -> bool:
+    return any(eviction.moved_to for eviction in cycle_run.evictions)
 
 
-def _served(played: Played) -> Counter[str]:
-    return Counter(p.group for p in played.pods.values() if p.holds_after and not p.held_before)
+def _served(cycle_run: CycleRun) -> Counter[str]:
+    return Counter(p.group for p in cycle_run.pods.values() if p.holds_after and not p.held_before)
 
 
 def _shuffled(rng: random.Random, values: Any) -> tuple[Any, ...]:

@@ -28,8 +28,8 @@ def sample(time_s: float, **gpus: float) -> UsageSample:
 
 def history(params: UsageParams, samples: list[UsageSample]) -> UsageHistory:
     store = UsageHistory(params)
-    for each in samples:
-        store.record(each)
+    for sample_ in samples:
+        store.record(sample_)
     return store
 
 
@@ -87,7 +87,7 @@ def test_a_cron_window_begins_at_the_last_occurrence() -> None:
 
 def test_samples_closer_than_the_fetch_interval_are_passed_over() -> None:
     store = history(UsageParams(fetch_interval_s=60.0), [sample(0.0, a=1.0), sample(30.0, a=9.0)])
-    assert [each.time_s for each in store.samples] == [0.0]
+    assert [sample.time_s for sample in store.samples] == [0.0]
 
 
 def test_samples_move_with_a_clock_that_steps_back_and_recording_goes_on(tmp_path) -> None:
@@ -95,7 +95,7 @@ def test_samples_move_with_a_clock_that_steps_back_and_recording_goes_on(tmp_pat
     store = UsageHistory(params, tmp_path / "shard.jsonl")
     for time_s in (9000.0, 9060.0, 3060.0, 3090.0, 3120.0):
         store.record(sample(time_s, a=1.0))
-    assert [each.time_s for each in store.samples] == [3000.0, 3060.0, 3120.0]
+    assert [sample.time_s for sample in store.samples] == [3000.0, 3060.0, 3120.0]
     assert list(UsageHistory(params, tmp_path / "shard.jsonl").samples) == list(store.samples)
 
 

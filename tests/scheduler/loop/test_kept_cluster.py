@@ -23,7 +23,7 @@ def metrics(monkeypatch: pytest.MonkeyPatch) -> SchedulerMetrics:
 
 def repairs(metrics: SchedulerMetrics) -> dict[str, float]:
     (series,) = metrics.repairs.collect()
-    return {each.labels["part"]: each.value for each in series.samples if each.value}
+    return {sample.labels["part"]: sample.value for sample in series.samples if sample.value}
 
 
 def cycle(kept_cluster: KeptCluster, cluster: Cluster, after_s: float) -> int:

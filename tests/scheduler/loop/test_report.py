@@ -212,7 +212,7 @@ def test_evictions_are_on_record_with_who_got_the_room(harness: Harness) -> None
         for number in range(2)
     ]
     assert "urgent" in EvictionRecord.objects.all()[0].text
-    kinds = [(each["kind"], each["workload"]) for each in row.decisions]
+    kinds = [(decision["kind"], decision["workload"]) for decision in row.decisions]
     assert kinds == [("evict", "ns/low-1"), ("evict", "ns/low-0"), ("nominate", "ns/urgent")]
 
 
@@ -223,7 +223,7 @@ def test_an_eviction_that_the_cluster_refused_is_listed_and_not_on_record(
     preemption(harness, victims=1)
     harness.is_allowed = False
     row = report_cycle("default", harness.cycle())
-    [eviction] = [each for each in row.decisions if each["kind"] == "evict"]
+    [eviction] = [decision for decision in row.decisions if decision["kind"] == "evict"]
     assert (eviction["pods"], eviction["refused"]) == (0, 1)
     assert not EvictionRecord.objects.exists()
 

@@ -193,5 +193,5 @@ def test_a_shard_with_backfill_reads_run_times(plugins, keeps) -> None:
 
 def test_arguments_of_backfill() -> None:
     plugins = {"backfill": {"enabled": True, "arguments": {"reservations": "2", "horizon": "90m"}}}
-    wanted = BackfillArguments(reservations=2, horizon_s=5400.0)
-    assert arguments(spec(plugins=plugins), "backfill") == wanted
+    expected = BackfillArguments(reservations=2, horizon_s=5400.0)
+    assert arguments(spec(plugins=plugins), "backfill") == expected

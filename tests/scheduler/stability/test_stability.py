@@ -47,7 +47,7 @@ def test_evictions_end_and_promised_room_is_kept(
 
 def test_two_gangs_that_claim_at_once_keep_apart_what_each_was_promised() -> None:
     """Without promises the second gang evicts again in the cycles 1, 3 and 7, the same pods among them."""
-    case = next(each for each in UNDISTURBED if each.__name__ == "two_that_claim_at_once")
+    case = next(case_ for case_ in UNDISTURBED if case_.__name__ == "two_that_claim_at_once")
     here = case(one_by_one)
     watch = watched(here, 20)
     assert [cycle for cycle, count in enumerate(watch.evictions) if count] == [0]
@@ -128,7 +128,7 @@ def test_a_broken_gang_is_completed_before_an_older_pod_of_the_same_priority() -
     for _ in range(CYCLES):
         here.lose("gang-2")
         session = here.step()
-        assert not [each for each in session.decisions if isinstance(each, Evict)]
+        assert not [decision for decision in session.decisions if isinstance(decision, Evict)]
         assert here.is_running("gang")
     assert here.places["filler-0"].status is TaskStatus.PENDING
 

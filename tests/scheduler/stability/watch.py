@@ -46,7 +46,7 @@ class Watch:
             self._taken.clear()
             self._promised.clear()
         cycle = len(self.evictions)
-        evictions = [each for each in session.decisions if isinstance(each, Evict)]
+        evictions = [decision for decision in session.decisions if isinstance(decision, Evict)]
         self.evictions.append(len(evictions))
         self._count(evictions, cycle)
         served = _served(session)

@@ -55,7 +55,7 @@ export function actOnChange(id: number, action: ChangeAction): Promise<Change> {
   return call("POST", `/changes/${id}:${action}`);
 }
 
-/** Simulate a change set; `preview` of the returned one names the simulation, which is finished. */
+/** Simulate a change set; return it with the finished simulation, whose id is its `preview`. */
 export async function previewChange(
   id: number,
 ): Promise<{ change: Change; simulation: Simulation }> {

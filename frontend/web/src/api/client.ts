@@ -93,16 +93,16 @@ function write<T>(
 type CallOptions = { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal };
 
 export async function call<T>(method: string, path: string, options: CallOptions = {}): Promise<T> {
-  const response = await answer(method, path, options);
+  const response = await send(method, path, options);
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
 
 /** Return the answer to a GET as text of the given media type. */
 export async function callText(path: string, type: string, signal: AbortSignal): Promise<string> {
-  return (await answer("GET", path, { headers: { Accept: type }, signal })).text();
+  return (await send("GET", path, { headers: { Accept: type }, signal })).text();
 }
 
-async function answer(method: string, path: string, options: CallOptions): Promise<Response> {
+async function send(method: string, path: string, options: CallOptions): Promise<Response> {
   const headers: Record<string, string> = { Accept: "application/json", ...options.headers };
   if (method !== "GET") headers["X-CSRFToken"] = csrfToken();
   const init: RequestInit = { method, headers, credentials: "same-origin" };

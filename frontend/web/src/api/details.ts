@@ -11,14 +11,14 @@ import type {
 } from "../model/rows.ts";
 import { call, callText } from "./client.ts";
 
-const EVERY_MS = 5_000;
+const REFETCH_MS = 5_000;
 /** Lists that change with every scheduling decision are asked for again; the others stay for a while. */
 const SLOW_MS = 30_000;
 
 type Items<T> = { readonly items: readonly T[] };
 
 export function useQueueShare(queue: string) {
-  return useAnswer<QueueShareSteps>(`/queues/${encodeURIComponent(queue)}/share`, EVERY_MS);
+  return useAnswer<QueueShareSteps>(`/queues/${encodeURIComponent(queue)}/share`, REFETCH_MS);
 }
 
 export function useQueueAccess(queue: string) {
@@ -30,7 +30,7 @@ export function useNodeDetail(node: string) {
 }
 
 export function useNodePods(node: string) {
-  return useAnswer<Items<NodePod>>(`/nodes/${encodeURIComponent(node)}/pods`, EVERY_MS);
+  return useAnswer<Items<NodePod>>(`/nodes/${encodeURIComponent(node)}/pods`, REFETCH_MS);
 }
 
 export function useTopologies() {
@@ -43,7 +43,7 @@ export function useTopology(name: string) {
 }
 
 export function useWorkloadEvents(workload: string) {
-  return useAnswer<Items<WorkloadEvent>>(`/workloads/${workload}/events`, EVERY_MS);
+  return useAnswer<Items<WorkloadEvent>>(`/workloads/${workload}/events`, REFETCH_MS);
 }
 
 /** Return the manifest at a path of the API as YAML. */
@@ -51,7 +51,7 @@ export function useYaml(path: string) {
   return useQuery({
     queryKey: ["yaml", path],
     queryFn: ({ signal }) => callText(path, "application/yaml", signal),
-    staleTime: EVERY_MS,
+    staleTime: REFETCH_MS,
   });
 }
 

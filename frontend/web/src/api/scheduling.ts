@@ -12,9 +12,9 @@ import { call } from "./client.ts";
 import { ApiProblem } from "./problem.ts";
 import { RANGES, type RangeName } from "./usage.ts";
 
-const OLDER_PER_PAGE = 1_000;
+const SESSIONS_PER_PAGE = 1_000;
 const ROWS_PER_PAGE = 100;
-const EVERY_MS = 5_000;
+const REFETCH_MS = 5_000;
 
 /** Which evictions a list shows; an empty text stands for all. */
 type EvictionFilter = {
@@ -25,7 +25,10 @@ type EvictionFilter = {
 };
 
 export function listSessions(cursor: string, signal: AbortSignal): Promise<PageOf<Session>> {
-  const query = new URLSearchParams({ limit: String(OLDER_PER_PAGE), ...(cursor && { cursor }) });
+  const query = new URLSearchParams({
+    limit: String(SESSIONS_PER_PAGE),
+    ...(cursor && { cursor }),
+  });
   return call("GET", `/sessions?${query}`, { signal });
 }
 
@@ -45,7 +48,7 @@ export function useEvictionMatrix(range: RangeName) {
     queryFn: ({ signal }) =>
       call<EvictionMatrix>("GET", `/evictions/matrix?${since(range)}`, { signal }),
     placeholderData: keepPreviousData,
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFETCH_MS,
   });
 }
 
@@ -86,7 +89,7 @@ export function useBindRequest(key: string) {
         throw error;
       }
     },
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFETCH_MS,
   });
 }
 

@@ -5,7 +5,7 @@ import type { SpecPatch } from "../model/shards.ts";
 import { call } from "./client.ts";
 
 /** Shards change rarely; another administrator may do so all the same. */
-const EVERY_MS = 15_000;
+const REFETCH_MS = 15_000;
 export const SHARDS_KEY = ["shards"];
 
 /** A write of a shard: some fields of its spec, all of it, or a new object. */
@@ -24,7 +24,7 @@ export function useShards() {
     queryKey: SHARDS_KEY,
     queryFn: ({ signal }) =>
       call<{ readonly items: readonly Shard[] }>("GET", "/shards", { signal }),
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFETCH_MS,
   });
 }
 
@@ -33,7 +33,7 @@ export function useShardSettings(shard: string) {
     queryKey: [...SHARDS_KEY, "settings", shard],
     queryFn: ({ signal }) =>
       call<ShardSettings>("GET", `/settings?${new URLSearchParams({ shard })}`, { signal }),
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFETCH_MS,
   });
 }
 

@@ -9,12 +9,12 @@ const HOLD_S = 20;
 /** Run a simulation and return it once it is finished; a failed one is returned too. */
 export async function simulate(question: Question, signal: AbortSignal): Promise<Simulation> {
   const headers = { Prefer: `wait=${HOLD_S}` };
-  const started = await call<Simulation>("POST", "/simulations", {
+  const simulation = await call<Simulation>("POST", "/simulations", {
     body: question,
     headers,
     signal,
   });
-  return isFinished(started) ? started : awaitSimulation(started.id, signal);
+  return isFinished(simulation) ? simulation : awaitSimulation(simulation.id, signal);
 }
 
 /** Return the newest simulations. */

@@ -31,8 +31,8 @@ const BAR_STEP: Readonly<Record<RangeName, number>> = {
   "90d": 86_400,
   "1y": 86_400,
 };
-const EVERY_MS = 60_000;
-const MOST_ROWS = 1_000;
+const REFETCH_MS = 60_000;
+const MAX_ROWS = 1_000;
 
 /** Return the query of a range that ends now. Long ranges begin with a whole day, as their bars do. */
 export function rangeQuery(range: RangeName, now = Date.now()): URLSearchParams {
@@ -46,7 +46,7 @@ export function useUsage(by: UsageBy, range: RangeName): UseQueryResult<UsageRep
   return useHistoryQuery(["usage", by, range], (signal) => {
     const query = rangeQuery(range);
     query.set("by", by);
-    query.set("limit", String(MOST_ROWS));
+    query.set("limit", String(MAX_ROWS));
     return call<UsageReport>("GET", `/usage?${query}`, { signal });
   });
 }
@@ -101,9 +101,9 @@ function useHistoryQuery<T>(
     queryKey,
     queryFn: ({ signal }) => load(signal),
     enabled,
-    // The data before stays in view while another range is loading.
+    // The data of the previous range stays in view while another range is loading.
     placeholderData: keepPreviousData,
-    refetchInterval: EVERY_MS,
-    staleTime: EVERY_MS / 2,
+    refetchInterval: REFETCH_MS,
+    staleTime: REFETCH_MS / 2,
   });
 }

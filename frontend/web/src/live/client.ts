@@ -243,7 +243,7 @@ export class LiveClient {
 
   #waiting(): number {
     let sum = 0;
-    for (const { subscription } of this.#topics.values()) sum += subscription.store.waiting;
+    for (const { subscription } of this.#topics.values()) sum += subscription.store.unseenCount;
     return sum;
   }
 }

@@ -10,9 +10,9 @@ function start() {
   return { subscription, first: subscription.open(0) };
 }
 
-type Taken = Parameters<Subscription["take"]>[0];
+type ReceivedFrame = Parameters<Subscription["take"]>[0];
 
-const snap = (seq: string, part: number, of: number, keys: string[]): Taken => ({
+const snap = (seq: string, part: number, of: number, keys: string[]): ReceivedFrame => ({
   t: "snap",
   id: "s1",
   epoch: "e1",
@@ -91,8 +91,8 @@ describe("Subscription", () => {
   it("starts over when a part of a picture is missing, asking only once", () => {
     const { subscription } = start();
     subscription.take(snap("5", 1, 1, ["a"]), 0);
-    const from0: ClientFrame = { t: "sub", id: "s1", topic: "queues", params: {} };
-    expect(subscription.take(snap("10", 2, 4, ["b"]), 0)).toEqual([from0]);
+    const subscribeAnew: ClientFrame = { t: "sub", id: "s1", topic: "queues", params: {} };
+    expect(subscription.take(snap("10", 2, 4, ["b"]), 0)).toEqual([subscribeAnew]);
     expect(subscription.take(snap("10", 3, 4, ["c"]), 0)).toEqual([]);
     expect(subscription.take(snap("10", 4, 4, ["d"]), 0)).toEqual([]);
     expect(keys(subscription)).toEqual(["a"]);

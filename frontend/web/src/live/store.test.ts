@@ -53,14 +53,14 @@ describe("RowStore", () => {
     store.hold();
     store.patch([set("a", { x: 2 })], [], at(2));
     store.patch([set("a", { x: 3 }), set("b", { x: 1 })], [], at(3));
-    expect([store.row("a"), store.row("b"), store.waiting]).toEqual([
+    expect([store.row("a"), store.row("b"), store.unseenCount]).toEqual([
       { k: "a", x: 1 },
       undefined,
       2,
     ]);
     expect(store.asOf?.session).toBe(1);
     store.release();
-    expect([store.row("a"), store.row("b"), store.waiting]).toEqual([
+    expect([store.row("a"), store.row("b"), store.unseenCount]).toEqual([
       { k: "a", x: 3 },
       { k: "b", x: 1 },
       0,
@@ -87,13 +87,13 @@ describe("RowStore", () => {
   it("shows the beginning of its first snapshot, and of no later one", () => {
     const store = new RowStore();
     store.begin([{ k: "a" }], at(1));
-    expect([[...store.rows.keys()], store.loaded, store.picture.begun]).toEqual([
+    expect([[...store.rows.keys()], store.loaded, store.picture.isPartial]).toEqual([
       ["a"],
       false,
       true,
     ]);
     store.replace([{ k: "a" }, { k: "b" }], at(1));
-    expect([[...store.rows.keys()], store.loaded, store.picture.begun]).toEqual([
+    expect([[...store.rows.keys()], store.loaded, store.picture.isPartial]).toEqual([
       ["a", "b"],
       true,
       false,

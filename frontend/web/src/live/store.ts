@@ -2,8 +2,8 @@
  * The rows of one topic, patched by key.
  *
  * A patch makes a new map but keeps every row it does not name, so a memoised component whose row
- * stayed the same is not drawn again. While held (the user paused), `rows` stays as it was, later
- * changes go on being applied behind it, and the keys that changed are counted.
+ * stayed the same is not drawn again. While the store is held (the user paused), `rows` stays as it was;
+ * changes are still applied to a hidden copy, which `release` shows, and the changed keys are counted.
  */
 import { isSame } from "../model/same.ts";
 import type { AsOf, Change, Row } from "./protocol.ts";
@@ -15,7 +15,7 @@ export type Picture<T> = {
   /** False until the first complete snapshot has arrived. */
   readonly loaded: boolean;
   /** Whether the rows are only the beginning of the first snapshot. */
-  readonly begun: boolean;
+  readonly isPartial: boolean;
   readonly asOf: AsOf | null;
 };
 
@@ -24,7 +24,7 @@ type State = Picture<Row> & { readonly rows: RowMap<Row> };
 export const NOTHING: State = {
   rows: RowMap.of<Row>([]),
   loaded: false,
-  begun: false,
+  isPartial: false,
   asOf: null,
 };
 
@@ -32,7 +32,8 @@ export class RowStore {
   #latest = NOTHING;
   #visible = NOTHING;
   #isHeld = false;
-  #waiting = new Set<string>();
+  /** The keys that changed while the store was held. */
+  #unseen = new Set<string>();
   readonly #limit: number;
 
   /** `limit`: how many rows of a rolling topic to keep. Its keys are numbers; the lowest go first. */
@@ -57,8 +58,8 @@ export class RowStore {
   }
 
   /** The number of rows that changed since the store was held. */
-  get waiting(): number {
-    return this.#waiting.size;
+  get unseenCount(): number {
+    return this.#unseen.size;
   }
 
   row(key: string): Row | undefined {
@@ -69,7 +70,7 @@ export class RowStore {
   begin(items: readonly Row[], asOf: AsOf): void {
     if (this.#latest.loaded) return;
     const rows = RowMap.of(items.map((item): [string, Row] => [item.k, item]));
-    this.#latest = { rows, loaded: false, begun: true, asOf };
+    this.#latest = { rows, loaded: false, isPartial: true, asOf };
     this.#visible = this.#latest;
   }
 
@@ -77,19 +78,19 @@ export class RowStore {
   replace(items: readonly Row[], asOf: AsOf): void {
     const { rows, loaded } = this.#latest;
     const next: [string, Row][] = [];
-    const touched: string[] = [];
+    const changedKeys: string[] = [];
     for (const item of items) {
       const old = rows.get(item.k);
       const same = old !== undefined && isSame(old, item);
       next.push([item.k, same ? old : item]);
-      if (!same) touched.push(item.k);
+      if (!same) changedKeys.push(item.k);
     }
     const map = RowMap.of(next);
-    for (const key of rows.keys()) if (!map.has(key)) touched.push(key);
-    this.#latest = { rows: map, loaded: true, begun: false, asOf };
+    for (const key of rows.keys()) if (!map.has(key)) changedKeys.push(key);
+    this.#latest = { rows: map, loaded: true, isPartial: false, asOf };
     // The first snapshot is shown even while held, because there is no older state to keep.
     if (this.#isHeld && !loaded) this.#visible = this.#latest;
-    else this.#publish(touched);
+    else this.#publish(changedKeys);
   }
 
   /** Apply one delta; a delete wins over a change of the same key. */
@@ -115,12 +116,12 @@ export class RowStore {
 
   release(): void {
     this.#isHeld = false;
-    this.#waiting = new Set();
+    this.#unseen = new Set();
     this.#visible = this.#latest;
   }
 
-  #publish(touched: readonly string[]): void {
-    if (this.#isHeld) for (const key of touched) this.#waiting.add(key);
+  #publish(changedKeys: readonly string[]): void {
+    if (this.#isHeld) for (const key of changedKeys) this.#unseen.add(key);
     else this.#visible = this.#latest;
   }
 

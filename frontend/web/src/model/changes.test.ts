@@ -46,7 +46,7 @@ describe("changeRights", () => {
     expect(changeRights(requested, EDITOR, QUEUES)).toMatchObject({ decide: false, apply: false });
   });
 
-  it("another user's change is only read by an editor", () => {
+  it("an editor may only read another user's change", () => {
     const foreign = changeRow({ author: "somebody", edits: [{ name: "team" }] });
     expect(Object.values(changeRights(foreign, EDITOR, QUEUES))).toEqual(Array(5).fill(false));
   });
@@ -61,7 +61,7 @@ describe("lastUndoable", () => {
     expect(lastUndoable(rows, "admin")?.id).toBe(7);
   });
 
-  it("is neither an undo nor what that has undone", () => {
+  it("is neither an undo nor the change that an undo reverted", () => {
     const rows = [applied(9, { reverts: 8 }), applied(8), applied(7)];
     expect(lastUndoable(rows, "admin")?.id).toBe(7);
     expect(lastUndoable(rows.slice(0, 2), "admin")).toBeNull();

@@ -35,7 +35,7 @@ describe("fairGroups", () => {
   });
 });
 
-it("matches who lacks with who holds more than the share", () => {
+it("matches queues below their share with queues above theirs", () => {
   const queues = [queue("a", 12, 8, 12), queue("b", 2, 8, 20), queue("c", 9, 8, 9)];
   const [group] = fairGroups(queues, "gpu");
   expect(group && borrowings(group)).toEqual([

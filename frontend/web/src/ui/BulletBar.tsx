@@ -20,8 +20,8 @@ export function bulletOf(queue: Queue, resource: Resource): Bullet {
 /** Return the largest amount that a bar must show; a far-away limit is left out. */
 export function bulletReach(bullet: Bullet): number {
   const { allocated, requested, quota, share, limit } = bullet;
-  const near = Math.max(allocated, requested, typeof quota === "number" ? quota : 0, share ?? 0);
-  return typeof limit === "number" && limit <= near * 1.6 ? Math.max(near, limit) : near;
+  const reach = Math.max(allocated, requested, typeof quota === "number" ? quota : 0, share ?? 0);
+  return typeof limit === "number" && limit <= reach * 1.6 ? Math.max(reach, limit) : reach;
 }
 
 /** Usage against bounds: allocated amounts stacked, pending requests hatched, marks for the bounds. */
@@ -29,8 +29,9 @@ export function BulletBar({ bullet, max }: { bullet: Bullet; max: number }) {
   const { allocated, nonPreemptible, requested, share } = bullet;
   const quota = bullet.quota === "unlimited" ? Number.POSITIVE_INFINITY : (bullet.quota ?? 0);
   const limit = typeof bullet.limit === "number" ? bullet.limit : null;
-  const guaranteed = Math.min(nonPreemptible, allocated);
-  const inside = Math.max(guaranteed, Math.min(allocated, quota));
+  // Where the parts of the stacked bar end: non-preemptible, then within quota; over quota ends at `allocated`.
+  const nonPreemptibleEnd = Math.min(nonPreemptible, allocated);
+  const withinQuotaEnd = Math.max(nonPreemptibleEnd, Math.min(allocated, quota));
   const left = (value: number) => `${(100 * Math.min(value, max)) / Math.max(max, 1e-9)}%`;
   const part = (name: string | undefined, from: number, to: number) =>
     to > from && (
@@ -42,9 +43,9 @@ export function BulletBar({ bullet, max }: { bullet: Bullet; max: number }) {
   return (
     <div className={styles.bar} role="img" aria-label={bulletText(bullet)}>
       <span className={styles.track} />
-      {part(styles.nonPreemptible, 0, guaranteed)}
-      {part(styles.inside, guaranteed, inside)}
-      {part(styles.over, inside, allocated)}
+      {part(styles.nonPreemptible, 0, nonPreemptibleEnd)}
+      {part(styles.inside, nonPreemptibleEnd, withinQuotaEnd)}
+      {part(styles.over, withinQuotaEnd, allocated)}
       {part(styles.demand, allocated, requested)}
       {quota <= max && quota > 0 && <span className={styles.quota} style={{ left: left(quota) }} />}
       {share !== null && share > 0 && (

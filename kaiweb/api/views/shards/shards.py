@@ -141,8 +141,8 @@ def _fields(
         if name not in body:
             raise _fault(f"/{name}", "required", f"{name}: expected a value", None)
     for name in sorted(set(body) - {*required, *optional}):
-        known = ", ".join((*required, *optional))
-        text = f"the body: expected {known}, got '{shown(name)}'"
+        allowed_fields = ", ".join((*required, *optional))
+        text = f"the body: expected {allowed_fields}, got '{shown(name)}'"
         raise _fault(f"/{shown(name)}", "unknown-field", text, shown(name))
     return dict(body)
 

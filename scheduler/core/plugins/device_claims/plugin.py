@@ -210,9 +210,9 @@ class DeviceClaimsPlugin:
             names = {allocation.claim for allocation in usable}
             others = [claim for claim in claims if claim.name not in names]
             beside = [device for allocation in usable for device in allocation.devices]
-            chosen = self._search(task_class, others, node, leaving, beside)
-            if not isinstance(chosen, Refusal):
-                return [*usable, *chosen]
+            result = self._search(task_class, others, node, leaving, beside)
+            if not isinstance(result, Refusal):
+                return [*usable, *result]
         return self._search(task_class, claims, node, leaving)
 
     def _search(
@@ -229,10 +229,10 @@ class DeviceClaimsPlugin:
         overruns = self._overruns.get(task_class.namespace, 0)
         if overruns >= MAX_OVERRUNS:
             return Refusal(f"{overruns} searches for devices took too many steps in this cycle")
-        chosen = self._allocator.allocate(claims, node, self.ledger, leaving=leaving, beside=beside)
-        if isinstance(chosen, Refusal) and chosen.is_overrun:
+        result = self._allocator.allocate(claims, node, self.ledger, leaving=leaving, beside=beside)
+        if isinstance(result, Refusal) and result.is_overrun:
             self._overruns[task_class.namespace] = overruns + 1
-        return chosen
+        return result
 
     def _is_usable(
         self,

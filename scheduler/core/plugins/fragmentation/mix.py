@@ -84,13 +84,13 @@ def _commonest(state: ClusterState) -> dict[PlainRequest, float]:
         if request is not None:
             counts[request] = counts.get(request, 0.0) + count
     uncovered = TYPICAL_PART * sum(counts.values())
-    chosen: dict[PlainRequest, float] = {}
+    weights: dict[PlainRequest, float] = {}
     for request, weight in nlargest(MAX_TYPICAL, counts.items(), key=itemgetter(1)):
-        chosen[request] = weight
+        weights[request] = weight
         uncovered -= weight
         if uncovered <= 0:
             break
-    return chosen
+    return weights
 
 
 def plain_request(state: ClusterState, task_class: TaskClass) -> PlainRequest | None:

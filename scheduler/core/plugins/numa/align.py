@@ -69,11 +69,11 @@ def _lowest_covering(
 
 def _greedy(available: Sequence[ZoneAmounts], request: ZoneAmounts) -> tuple[int, ...]:
     uncovered = dict(request)
-    chosen: list[int] = []
+    zones_taken: list[int] = []
     while any(amount > 0 for amount in uncovered.values()):
         best, best_covered = -1, 0.0
         for zone, free in enumerate(available):
-            if zone in chosen:
+            if zone in zones_taken:
                 continue
             covered = sum(
                 min(amount, max(free.get(name, 0.0), 0.0)) for name, amount in uncovered.items()
@@ -82,10 +82,10 @@ def _greedy(available: Sequence[ZoneAmounts], request: ZoneAmounts) -> tuple[int
                 best, best_covered = zone, covered
         if best < 0:
             break
-        chosen.append(best)
+        zones_taken.append(best)
         for name, amount in uncovered.items():
             uncovered[name] = amount - min(amount, max(available[best].get(name, 0.0), 0.0))
-    return tuple(chosen)
+    return tuple(zones_taken)
 
 
 def take_from_zones(

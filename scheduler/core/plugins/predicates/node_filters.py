@@ -56,10 +56,10 @@ class HostPorts:
         """
         del task
         return not any(
-            ports_clash(wanted, used)
+            ports_clash(host_port, used)
             for other in staying_tasks(self._state, node)
             for used in self._state.tasks.task_class[other].constraints.host_ports
-            for wanted in task_class.constraints.host_ports
+            for host_port in task_class.constraints.host_ports
         )
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:

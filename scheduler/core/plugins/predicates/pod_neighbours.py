@@ -40,9 +40,9 @@ class PodNeighbours:
     def mask(self, task: int, task_class: TaskClass) -> Bools:
         """Return which nodes satisfy all terms; which terms of others match depends on the task's labels."""
         allowed: Bools = np.ones(self._count, dtype=np.bool_)
-        wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
-        is_first = bool(wanted) and self._may_be_first(task, task_class)
-        for counter in wanted:
+        affinity_counters = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
+        is_first = bool(affinity_counters) and self._may_be_first(task, task_class)
+        for counter in affinity_counters:
             allowed &= counter.has_domains() if is_first else counter.per_node() > 0
         for counter in self._repelling(task, task_class):
             allowed &= counter.per_node() == 0
@@ -54,9 +54,10 @@ class PodNeighbours:
 
     def reasons(self, task: int, task_class: TaskClass, node: int) -> tuple[NodeReason, ...]:
         """Return which kind of term fails."""
-        wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
-        if not all(counter.near(node) for counter in wanted) and not (
-            self._may_be_first(task, task_class) and all(c.has_domain(node) for c in wanted)
+        affinity_counters = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
+        if not all(counter.near(node) for counter in affinity_counters) and not (
+            self._may_be_first(task, task_class)
+            and all(c.has_domain(node) for c in affinity_counters)
         ):
             return (NodeReason(NodeReasonKind.POD_AFFINITY),)
         for _, counter in self._neighbours.matching_each(task_class, TermKind.ANTI_AFFINITY):
@@ -78,10 +79,10 @@ class PodNeighbours:
         would take the place beside which it asked to be. Evicted pods that look for their place again
         have been there themselves.
         """
-        wanted = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
+        affinity_counters = self._neighbours.matching_all(task_class, TermKind.AFFINITY)
         is_new = self._status[task] == PENDING
         return all(
-            counter.is_empty and (counter.was_empty or not is_new) for counter in wanted
+            counter.is_empty and (counter.was_empty or not is_new) for counter in affinity_counters
         ) and self._neighbours.matches_itself(task, task_class)
 
     def _repelling(self, task: int, task_class: TaskClass) -> list[DomainCounter]:

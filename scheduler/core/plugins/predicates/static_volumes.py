@@ -117,10 +117,10 @@ class StaticVolumes:
             candidates = [self._index_of[name] for name in claim.static_volumes or ()]
             open_claims.append(key)
             options.append([v for v in candidates if v not in taken and self._reached[v][node]])
-        chosen = matching(options)
-        if chosen is None:
+        volumes = matching(options)
+        if volumes is None:
             return None
-        return plan | dict(zip(open_claims, chosen, strict=True))
+        return plan | dict(zip(open_claims, volumes, strict=True))
 
 
 def matching(options: Sequence[Sequence[int]]) -> list[int] | None:

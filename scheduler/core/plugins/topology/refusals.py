@@ -53,8 +53,8 @@ class Refusals:
             f"<{self._owner}>{subgroup}{because}"
         )
 
-    def too_small(self, domain: str, possible: int, wanted: int) -> None:
-        text = f"node-group {domain} can allocate only {possible} of {wanted} required pods"
+    def too_small(self, domain: str, possible: int, required: int) -> None:
+        text = f"node-group {domain} can allocate only {possible} of {required} required pods"
         self._domain(domain, (text,))
 
     def lacking(self, domain: str, shortages: list[Shortage]) -> None:
@@ -62,8 +62,8 @@ class Refusals:
         for row, name, requested, free in shortages:
             word = _WORDS.get(row, name)
             is_mig = name.startswith(MIG_PREFIX)
-            what = f"of mig profile: {name}" if is_mig else f"resources: {word}"
-            texts.append(f"node-group(s) didn't have enough {what}")
+            resource_text = f"of mig profile: {name}" if is_mig else f"resources: {word}"
+            texts.append(f"node-group(s) didn't have enough {resource_text}")
             noun = "resources" if row in (CPU_ROW, MEMORY_ROW) else "resource"
             details.append(
                 f"{domain} didn't have enough {noun}: {word}, "

@@ -136,13 +136,13 @@ def read_body(body: object, as_type: type[T]) -> T:
         raise QuestionError(_finding(str(error))) from error
 
 
-def too_many(pointer: str, what: str, count: int, limit: int) -> QuestionError:
+def too_many(pointer: str, items_text: str, count: int, limit: int) -> QuestionError:
     """Return the refusal of a question that is too large."""
     return QuestionError(
         Finding(
             pointer=pointer,
             code="too-many",
-            message=f"{pointer[1:]}: expected at most {limit} {what}, got {count}",
+            message=f"{pointer[1:]}: expected at most {limit} {items_text}, got {count}",
             given=count,
             allowed=limit,
         )

@@ -70,7 +70,7 @@ class Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class Course:
-    """What happened in the cycles of one run.
+    """What happened in the cycles of one run; `Outcome` compares two of them.
 
     Attributes
     ----------

@@ -46,12 +46,12 @@ def timed_page(results: Sequence[TimedResult]) -> str:
     """Return the runs as one HTML file with the tables and, for each workload, plots over time."""
     plots = []
     for workload, alike in groupby(results, key=lambda result: result.workload):
-        chosen = list(alike)
+        runs = list(alike)
         plots.append(f"<h2>{escape(workload)}</h2>")
-        plots.append(_plot(chosen, "GPUs held, % (over days)", lambda sample: sample.allocated))
+        plots.append(_plot(runs, "GPUs held, % (over days)", lambda sample: sample.allocated))
         plots.append(
             _plot(
-                chosen,
+                runs,
                 "GPUs that queues miss of their fair share, % (over days)",
                 lambda sample: sample.unfair,
             )

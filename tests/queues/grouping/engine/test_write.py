@@ -25,7 +25,7 @@ def metadata(**changes: Any) -> Metadata:
 
 
 def test_a_group_is_created_with_everything_it_asks_for() -> None:
-    wanted = metadata(
+    group_metadata = metadata(
         min_sub_group=2,
         preemptibility="preemptible",
         topology=Topology(name="t", required="rack"),
@@ -36,7 +36,7 @@ def test_a_group_is_created_with_everything_it_asks_for() -> None:
             ),
         ),
     )
-    assert pod_group_body(wanted)["spec"] == {
+    assert pod_group_body(group_metadata)["spec"] == {
         "queue": "a",
         "priorityClassName": "train",
         "minSubGroup": 2,
@@ -69,10 +69,10 @@ def test_what_others_own_is_kept() -> None:
         "schedulingBackoff": 1,
         "topologyConstraint": {"topology": "by-hand"},
     }
-    wanted = metadata(
+    group_metadata = metadata(
         labels={"kai.scheduler/queue": "a", "kai.scheduler/node-pool": "p", "team": "y"}
     )
-    patch = pod_group_patch(stored, pod_group_body(wanted), SETTINGS)
+    patch = pod_group_patch(stored, pod_group_body(group_metadata), SETTINGS)
     assert patch == {"metadata": {"labels": {"team": "y"}}}
 
 

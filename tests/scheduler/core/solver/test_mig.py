@@ -82,16 +82,16 @@ def test_a_placed_slice_is_bound_as_one() -> None:
     assert (bind.received_type, bind.gpu_groups) == (ReceivedType.MIG, ())
 
 
-@pytest.mark.parametrize("wanted", [SMALL, LARGE])
-def test_reclaim_takes_only_slices_that_the_reclaimer_can_use(wanted: str) -> None:
+@pytest.mark.parametrize("mig_profile", [SMALL, LARGE])
+def test_reclaim_takes_only_slices_that_the_reclaimer_can_use(mig_profile: str) -> None:
     built = two_queues()
     mixed(built, "n0", small=1, large=1)
     mixed(built, "n1", small=1, large=1)
     for node in ("n0", "n1"):
         built.running(f"large-{node}", [node], queue="a", request=of(LARGE))
         built.running(f"small-{node}", [node], queue="a", request=of(SMALL))
-    session = built.pending("want", 1, queue="b", request=of(wanted)).cycle(RECLAIM)
-    kind = "small" if wanted == SMALL else "large"
+    session = built.pending("want", 1, queue="b", request=of(mig_profile)).cycle(RECLAIM)
+    kind = "small" if mig_profile == SMALL else "large"
     assert victims(session) == [f"{kind}-n1-0"]
     assert places(session) == {"want-0": "n1"}
 

@@ -19,7 +19,7 @@ import { useSearch } from "../../ui/useSearch.ts";
 import styles from "./Audit.module.css";
 import { readAuditFilter } from "./filter.ts";
 
-const EVERY_MS = 15_000;
+const REFETCH_MS = 15_000;
 const TYPING_MS = 400;
 const STATES = Object.entries(AUDIT.states).map(([value, label]) => ({ value, label }));
 const KINDS = Object.entries(AUDIT.kinds).map(([value, label]) => ({ value, label }));
@@ -38,7 +38,7 @@ export function AuditPage() {
   const pages = usePages(
     ["audit", settled],
     (cursor, signal) => listAudit(JSON.parse(settled) as AuditFilter, cursor, signal),
-    EVERY_MS,
+    REFETCH_MS,
   );
   const isFiltered = Object.values(filter).some((value) => value !== "");
   return (

@@ -15,7 +15,7 @@ import { useSearch } from "../../ui/useSearch.ts";
 import { VirtualTable } from "../../ui/VirtualTable.tsx";
 import { ChangeBadge } from "./ChangeBadge.tsx";
 
-const EVERY_MS = 10_000;
+const REFETCH_MS = 10_000;
 const STATES = Object.entries(CHANGE_STATES).map(([value, label]) => ({ value, label }));
 
 const COLUMNS: readonly Column<ChangeSummary>[] = [
@@ -58,7 +58,7 @@ const COLUMNS: readonly Column<ChangeSummary>[] = [
 
 /** The change sets of all users, newest first. */
 export function ChangesPage() {
-  const pages = usePages(["changes"], listChanges, EVERY_MS);
+  const pages = usePages(["changes"], listChanges, REFETCH_MS);
   const navigate = useNavigate();
   const [search, changeSearch] = useSearch();
   const state = search.get("state");

@@ -32,7 +32,7 @@ const GROUPINGS: { value: Grouping; label: string }[] = [
 const GROUPING_KEYS = GROUPINGS.map(({ value }) => value);
 
 export function NodesPage() {
-  const { rows, loaded, begun, problem } = useTopic("nodes");
+  const { rows, loaded, isPartial, problem } = useTopic("nodes");
   const hues = useHues();
   const [search, changeSearch] = useSearch();
   const [grouping, setGrouping] = useChoice("group", GROUPING_KEYS, "model");
@@ -46,7 +46,7 @@ export function NodesPage() {
   return (
     <Page
       title={NODES.title}
-      note={loaded ? groupNote(matching) : begun ? LOADING_REST : undefined}
+      note={loaded ? groupNote(matching) : isPartial ? LOADING_REST : undefined}
     >
       <NodesTabs active="grid" />
       <Card name={NODES.card}>

@@ -4,7 +4,7 @@ import { listEvictions } from "../../api/scheduling.ts";
 import { RANGES, type RangeName } from "../../api/usage.ts";
 import { happeningsOf } from "../../model/marks.ts";
 
-const EVERY_MS = 60_000;
+const REFETCH_MS = 60_000;
 
 /** Return the edits of a queue and the evictions of its work in a range that ends now, newest first. */
 export function useHappenings(queue: string, range: RangeName) {
@@ -20,6 +20,6 @@ export function useHappenings(queue: string, range: RangeName) {
       return happeningsOf(audit.items, evictions.items);
     },
     placeholderData: keepPreviousData,
-    refetchInterval: EVERY_MS,
+    refetchInterval: REFETCH_MS,
   });
 }

@@ -23,7 +23,7 @@ import { useSearch } from "../../ui/useSearch.ts";
 import styles from "./Scheduler.module.css";
 import { SchedulerTabs } from "./SchedulerTabs.tsx";
 
-const EVERY_MS = 3_000;
+const REFETCH_MS = 3_000;
 /** What the address states -> the phases that the server is asked for; the first is shown by default. */
 const FILTERS = {
   open: "Pending,Failed",
@@ -44,7 +44,7 @@ export function BindsPage() {
   const pages = usePages(
     ["bind-requests", filter],
     (cursor, signal) => listBindRequests(FILTERS[filter], cursor, signal),
-    EVERY_MS,
+    REFETCH_MS,
   );
   return (
     <Page title={SCHEDULER.title} note={BINDS.note}>

@@ -26,7 +26,7 @@ import { SchedulerTabs } from "./SchedulerTabs.tsx";
 
 const OFFERED: readonly RangeName[] = ["1h", "24h", "7d", "30d"];
 const DEFAULT: RangeName = "24h";
-const EVERY_MS = 10_000;
+const REFETCH_MS = 10_000;
 /** The address holds the empty name, which stands for "nobody got the room", as this. */
 const NOBODY = "-";
 const MOST_QUEUES = 20;
@@ -96,7 +96,7 @@ function List({ range, rule, chosen, onClear }: ListProps) {
   const pages = usePages(
     ["evictions", range, rule, filter],
     (cursor, signal) => listEvictions(range, { ...filter, rule }, cursor, signal),
-    EVERY_MS,
+    REFETCH_MS,
   );
   const note =
     chosen === null

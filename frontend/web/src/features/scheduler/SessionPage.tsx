@@ -29,16 +29,16 @@ const TONES: Record<Decision["kind"], "good" | "accent" | "warn" | "bad"> = {
 export function SessionPage() {
   const { id = "" } = useParams();
   const { data: session, error, refetch } = useSession(id);
-  const all = <Link to="/scheduler">{SESSION.all}</Link>;
+  const listLink = <Link to="/scheduler">{SESSION.all}</Link>;
   return (
-    <Page title={SESSION.title(id)} note={all}>
+    <Page title={SESSION.title(id)} note={listLink}>
       {session !== undefined ? (
         <Content session={session} />
       ) : error === null ? (
         <Loading rows={10} />
       ) : error instanceof ApiProblem && error.status === 404 ? (
         <Empty title={SESSION.missingTitle}>
-          <RichText text={SESSION.missing} parts={{ link: all }} />
+          <RichText text={SESSION.missing} parts={{ link: listLink }} />
         </Empty>
       ) : (
         <QueryFailure error={error} onRetry={() => void refetch()} />
@@ -124,9 +124,9 @@ function DecisionRow({ decision }: { decision: Decision }) {
       <td>{count(pods + refused)}</td>
       <td>{gpus(decision.gpu)}</td>
       <td>
-        {nodes.map((node, at) => (
+        {nodes.map((node, index) => (
           <span key={node}>
-            {at > 0 && ", "}
+            {index > 0 && ", "}
             <NodeLink node={node} />
           </span>
         ))}

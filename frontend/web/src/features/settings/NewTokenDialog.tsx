@@ -21,7 +21,7 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
   const [subtree, setSubtree] = useState<string | null>(null);
   const [days, setDays] = useState("30");
   const [networks, setNetworks] = useState("");
-  const offered = SCOPES.filter((scope) => scope !== "admin" || me?.isAdmin === true);
+  const grantableScopes = SCOPES.filter((scope) => scope !== "admin" || me?.isAdmin === true);
   return (
     <WriteForm
       title={TOKENS.create}
@@ -50,7 +50,7 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
       />
       <fieldset className={styles.choices}>
         <legend>{TOKENS.scopes}</legend>
-        {offered.map((scope) => (
+        {grantableScopes.map((scope) => (
           <Switch
             key={scope}
             label={TOKENS.scopeTexts[scope]}

@@ -12,7 +12,7 @@ import { QueryResult } from "../../ui/QueryResult.tsx";
 import { usePages } from "../../ui/usePages.ts";
 import styles from "./Workloads.module.css";
 
-const EVERY_MS = 10_000;
+const REFETCH_MS = 10_000;
 
 /** What happened to the workload, newest first. */
 export function Timeline({ workload }: { workload: WorkloadDetail }) {
@@ -22,7 +22,7 @@ export function Timeline({ workload }: { workload: WorkloadDetail }) {
   const evictions = usePages(
     ["evictions", "30d", "", { workload: key }],
     (cursor, signal) => listEvictions("30d", { workload: key }, cursor, signal),
-    EVERY_MS,
+    REFETCH_MS,
   );
   return (
     <Panel title={TIMELINE.title} note={TIMELINE.note} flush>

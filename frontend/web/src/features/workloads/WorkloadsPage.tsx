@@ -26,7 +26,7 @@ const newestFirst = inCreationOrder();
 const keyOf = ({ k }: Row) => k;
 
 export function WorkloadsPage() {
-  const { rows, loaded, begun, problem } = useTopic("workloads");
+  const { rows, loaded, isPartial, problem } = useTopic("workloads");
   const { rows: queues } = useTopic("queues");
   const hues = useHues();
   const navigate = useNavigate();
@@ -56,7 +56,9 @@ export function WorkloadsPage() {
   return (
     <Page
       title={WORKLOADS.title}
-      note={loaded ? WORKLOADS.count(matching.length, rows.size) : begun ? LOADING_REST : undefined}
+      note={
+        loaded ? WORKLOADS.count(matching.length, rows.size) : isPartial ? LOADING_REST : undefined
+      }
     >
       {!loaded && matching.length === 0 ? (
         <Loading rows={12} />

@@ -111,8 +111,8 @@ class Offers:
             request.tolerations,
             request.capacity,
         )
-        known = self._known.get(key)
-        if known is None:
+        known_offers = self._known.get(key)
+        if known_offers is None:
             # Devices that pods need not wait for come first.
             offers = tuple(
                 sorted(
@@ -122,11 +122,11 @@ class Offers:
             )
             tolerated = tuple(offer for offer in offers if not offer.is_repelled)
             is_plain = not any(_affects_offers(offer.candidate.device) for offer in offers)
-            known = _KnownOffers(offers, tolerated, is_plain)
-            self._known[key] = known
-        offers = known.all if is_all else known.tolerated
+            known_offers = _KnownOffers(offers, tolerated, is_plain)
+            self._known[key] = known_offers
+        offers = known_offers.all if is_all else known_offers.tolerated
         count = len(offers) if is_all else int(request.count)
-        return Option(request, offers, count, is_all, known.is_plain)
+        return Option(request, offers, count, is_all, known_offers.is_plain)
 
     def _offers(self, request: DeviceRequest, pools: Iterable[NodePool]) -> Iterable[Offer]:
         for node_pool in pools:
