@@ -1,4 +1,4 @@
-"""A real kube-apiserver takes every object of the chart (server-side dry run)."""
+"""A real kube-apiserver accepts every object of the chart (server-side dry run)."""
 
 from __future__ import annotations
 
@@ -40,25 +40,31 @@ SETTINGS = {
 
 
 @pytest.fixture(scope="module")
-def prepared(real_cluster: RealCluster) -> RealCluster:  # noqa: F811 - asks for the fixture
-    """A cluster with our kinds and namespaces, which a dry run does not make."""
+def cluster_with_kinds(real_cluster: RealCluster) -> RealCluster:  # noqa: F811 - asks for the fixture
+    """A cluster with our kinds and namespaces, which a dry run does not create."""
     run_kubectl(real_cluster, "apply", "--server-side", "-f", str(DEPLOY / "crds"))
     run_kubectl(real_cluster, "apply", "-f", str(DEPLOY / "defaults" / "namespaces.yaml"))
     deadline = time.monotonic() + 30
-    while _is_refused(real_cluster) and time.monotonic() < deadline:
+    while not _serves_custom_kinds(real_cluster) and time.monotonic() < deadline:
         time.sleep(0.2)
     return real_cluster
 
 
 @pytest.mark.parametrize("case", SETTINGS)
-def test_a_real_server_takes_every_object(
-    prepared: RealCluster, helm: Path, tmp_path: Path, case: str
+def test_a_real_server_accepts_every_object(
+    cluster_with_kinds: RealCluster, helm: Path, tmp_path: Path, case: str
 ) -> None:
     objects = [item for item in rendered(helm, *SETTINGS[case]) if item["kind"] not in MONITORING]
     file = tmp_path / "objects.yaml"
     file.write_text(yaml.safe_dump_all(objects))
     printed = run_kubectl(
-        prepared, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", str(file)
+        cluster_with_kinds,
+        "apply",
+        "--server-side",
+        "--dry-run=server",
+        "--validate=strict",
+        "-f",
+        str(file),
     )
     assert len(printed.splitlines()) == len(objects)
 
@@ -73,8 +79,8 @@ def test_the_roles_of_the_chart_grant_no_wildcard_verbs(helm: Path) -> None:
                 assert "*" not in rule["apiGroups"]
 
 
-def _is_refused(cluster: RealCluster) -> bool:
-    """Return whether a custom kind is not served yet."""
+def _serves_custom_kinds(cluster: RealCluster) -> bool:
+    """Return whether the custom kinds are served already."""
     result = subprocess.run(
         [kubectl_path(), "--kubeconfig", str(cluster.kubeconfig), "get", "configs.kai.scheduler"],
         capture_output=True,

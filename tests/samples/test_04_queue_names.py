@@ -11,7 +11,7 @@ from tests.samples.sample import Sample
 
 pytestmark = pytest.mark.timeout(240)
 DEFAULT_QUEUES = Path(__file__).resolve().parents[2] / "deploy" / "defaults" / "queues.yaml"
-BARE = """
+POD_WITHOUT_QUEUE = """
 apiVersion: v1
 kind: Pod
 metadata: {name: homeless}
@@ -22,16 +22,16 @@ spec:
 
 
 @pytest.fixture(scope="module")
-def applied(sample: Sample) -> Sample:
+def pods_of_file(sample: Sample) -> Sample:
     sample.apply("04-queue-names.yaml")
     return sample
 
 
 @pytest.fixture
-def no_default_queue(applied: Sample) -> Iterator[Sample]:
-    applied.kubectl("delete", "queue", "default-queue")
-    yield applied
-    applied.stack.kubectl("apply", "-f", str(DEFAULT_QUEUES))
+def no_default_queue(pods_of_file: Sample) -> Iterator[Sample]:
+    pods_of_file.kubectl("delete", "queue", "default-queue")
+    yield pods_of_file
+    pods_of_file.stack.kubectl("apply", "-f", str(DEFAULT_QUEUES))
 
 
 def wait_for_missing_queue(sample: Sample, pod: str, queue: str) -> None:
@@ -54,27 +54,29 @@ def wait_for_missing_queue(sample: Sample, pod: str, queue: str) -> None:
         ("typing-error", "s04-nowhere"),
     ],
 )
-def test_the_queue_of_a_pod(applied: Sample, name: str, queue: str) -> None:
-    group = applied.pod_group_of(name)
-    assert group["metadata"]["name"] == f"pg-{name}-{applied.pod(name)['metadata']['uid']}"
+def test_the_queue_of_a_pod(pods_of_file: Sample, name: str, queue: str) -> None:
+    group = pods_of_file.pod_group_of(name)
+    assert group["metadata"]["name"] == f"pg-{name}-{pods_of_file.pod(name)['metadata']['uid']}"
     assert group["spec"]["queue"] == queue
 
 
-def test_pods_without_a_queue_run_in_the_default_queue(applied: Sample) -> None:
-    applied.wait_bound("nameless", count=1)
+def test_pods_without_a_queue_run_in_the_default_queue(pods_of_file: Sample) -> None:
+    pods_of_file.wait_bound("nameless", count=1)
 
 
 @pytest.mark.parametrize(
     ("name", "queue"), [("old-project", "s04-meteor"), ("typing-error", "s04-nowhere")]
 )
-def test_a_queue_that_does_not_exist_is_named(applied: Sample, name: str, queue: str) -> None:
-    wait_for_missing_queue(applied, name, queue)
+def test_a_queue_that_does_not_exist_is_named(pods_of_file: Sample, name: str, queue: str) -> None:
+    wait_for_missing_queue(pods_of_file, name, queue)
 
 
 def test_without_the_default_queue_pods_without_a_queue_wait(no_default_queue: Sample) -> None:
-    no_default_queue.apply_text(BARE)
+    no_default_queue.apply_text(POD_WITHOUT_QUEUE)
     wait_for_missing_queue(no_default_queue, "homeless", "default-queue")
 
 
-def test_they_start_when_the_default_queue_is_back(applied: Sample) -> None:
-    applied.wait_bound("homeless", count=1)
+def test_a_pod_without_a_queue_starts_once_the_default_queue_exists_again(
+    pods_of_file: Sample,
+) -> None:
+    pods_of_file.wait_bound("homeless", count=1)

@@ -1,4 +1,4 @@
-"""What must hold: after every step no device is given twice, at the end nothing is left over."""
+"""What must hold: after every step no device is overcommitted; at the end nothing is left over."""
 
 from __future__ import annotations
 
@@ -50,8 +50,10 @@ def _check_whole_gpus(cluster: DeviceCluster, live: list[dict[str, Any]]) -> Non
     used = Counter(node_of(holder) for holder in cluster.holders())
     for body in live:
         used[node_of(body)] += WHOLE.get(kind_of(body), 0)
-    over = {name: count for name, count in used.items() if count > GPU_NODES.get(name, 0)}
-    assert not over, f"GPUs given to pods and reservations: {over}, existing: {GPU_NODES}"
+    overcommitted = {name: count for name, count in used.items() if count > GPU_NODES.get(name, 0)}
+    assert not overcommitted, (
+        f"GPUs of pods and reservations: {overcommitted}, existing: {GPU_NODES}"
+    )
 
 
 def _check_shared_gpus(cluster: DeviceCluster, live: list[dict[str, Any]]) -> None:
@@ -73,11 +75,12 @@ def _check_shared_gpus(cluster: DeviceCluster, live: list[dict[str, Any]]) -> No
         assert len(set(devices)) == count, f"{name} sees {devices} instead of {count} devices"
         for device in devices:
             used[device] += mib
-    over = {name: mib for name, mib in used.items() if mib > DEVICE_MIB}
-    assert not over, f"MiB given per device: {over}, each has {DEVICE_MIB}"
+    overcommitted = {name: mib for name, mib in used.items() if mib > DEVICE_MIB}
+    assert not overcommitted, f"MiB used per device: {overcommitted}, each has {DEVICE_MIB}"
 
 
 def groups(body: dict[str, Any]) -> list[str]:
+    """Return the GPU groups that the labels of a pod name."""
     labels = body["metadata"].get("labels") or {}
     return sorted(
         value
@@ -89,12 +92,12 @@ def groups(body: dict[str, Any]) -> list[str]:
 def _check_claims(cluster: DeviceCluster, live: list[dict[str, Any]]) -> None:
     claims = cluster.bodies(RESOURCE_CLAIMS)
     holders = Counter(device for claim in claims for device in _devices(claim))
-    twice = [device for device, count in holders.items() if count > 1]
-    assert not twice, f"devices in several claims: {twice}"
+    shared_devices = [device for device, count in holders.items() if count > 1]
+    assert not shared_devices, f"devices in several claims: {shared_devices}"
     for body in live:
         if kind_of(body) in ("claim", "shared-claim", "extended"):
             uid = body["metadata"]["uid"]
-            claims_of_pod = [claim for claim in claims if uid in _users(claim)]
+            claims_of_pod = [claim for claim in claims if uid in _consumer_uids(claim)]
             name = body["metadata"]["name"]
             assert len(claims_of_pod) == 1, f"{name} has {len(claims_of_pod)} claims"
             assert len(_devices(claims_of_pod[0])) == 1, f"{name} has a claim without a device"
@@ -105,7 +108,7 @@ def _devices(claim: dict[str, Any]) -> list[str]:
     return [item["device"] for item in allocation.get("devices", {}).get("results", [])]
 
 
-def _users(claim: dict[str, Any]) -> list[str]:
+def _consumer_uids(claim: dict[str, Any]) -> list[str]:
     status = claim.get("status") or {}
     return [item["uid"] for item in status.get("reservedFor") or []]
 
@@ -114,8 +117,10 @@ def check_nothing_is_left_over(cluster: DeviceCluster) -> None:
     """Check, when all is quiet, that whatever was prepared has a pod that uses it."""
     live = [body for body in cluster.users() if is_live(body)]
     used = {name for body in live for name in groups(body)}
-    held = [holder["metadata"]["labels"][GPU_GROUP] for holder in cluster.holders()]
-    assert sorted(held) == sorted(used), f"reservations {sorted(held)}, in use {sorted(used)}"
+    reserved = [holder["metadata"]["labels"][GPU_GROUP] for holder in cluster.holders()]
+    assert sorted(reserved) == sorted(used), (
+        f"reservations {sorted(reserved)}, in use {sorted(used)}"
+    )
     for holder in cluster.holders():
         assert "kaiweb.dev/unused" not in holder["metadata"]["annotations"]
     bound = {body["metadata"]["uid"] for body in cluster.users() if node_of(body)}
@@ -130,12 +135,14 @@ def check_nothing_is_left_over(cluster: DeviceCluster) -> None:
     existing = {body["metadata"]["uid"] for body in cluster.users()}
     for config_map in cluster.bodies(CONFIGMAPS):
         owners = {owner["uid"] for owner in config_map["metadata"]["ownerReferences"]}
-        # A binder that stood still may leave the map of a pending pod, which the next attempt uses.
+        # A binder that was paused may leave the map of a pending pod, which the next attempt uses.
         assert owners <= existing, f"{config_map['metadata']['name']} is of no pod"
     for claim in cluster.bodies(RESOURCE_CLAIMS):
         name = claim["metadata"]["name"]
         users = {body["metadata"]["uid"] for body in live}
-        assert set(_users(claim)) <= users, f"claim {name} is reserved for {_users(claim)}"
+        assert set(_consumer_uids(claim)) <= users, (
+            f"claim {name} is reserved for {_consumer_uids(claim)}"
+        )
         if name != SHARED_CLAIM and not name.startswith("of-"):
             owner = claim["metadata"]["ownerReferences"][0]["uid"]
             assert owner in bound, f"claim {name} is of no bound pod"

@@ -53,13 +53,13 @@ def _parser() -> argparse.ArgumentParser:
 def _progress(text: str, campaign: Campaign) -> None:
     findings = sum(campaign.counts.values())
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{text}, {campaign.played} cycles, {findings} findings ")
+        sys.stderr.write(f"\r{text}, {campaign.cycles_run} cycles, {findings} findings ")
         sys.stderr.flush()
 
 
 def _summary(campaign: Campaign, seconds: float) -> str:
     lines = [
-        f"seed {campaign.seed}: {campaign.clusters} clusters, {campaign.played} cycles, "
+        f"seed {campaign.seed}: {campaign.clusters} clusters, {campaign.cycles_run} cycles, "
         f"{campaign.tiny} tiny clusters in {seconds:.0f} s; decisions {dict(campaign.decisions)}"
     ]
     for rule, count in campaign.counts.most_common():

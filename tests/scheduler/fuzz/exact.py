@@ -19,7 +19,7 @@ Sums = tuple[int, int, int]
 NOTHING: Sums = (0, 0, 0)
 
 
-def plus(left: Sums, right: Sums, sign: int = 1) -> Sums:
+def add(left: Sums, right: Sums, sign: int = 1) -> Sums:
     """Add or (with -1) subtract."""
     return (
         left[0] + sign * right[0],
@@ -28,7 +28,7 @@ def plus(left: Sums, right: Sums, sign: int = 1) -> Sums:
     )
 
 
-def charged(request: TaskRequest, node: NodeInput) -> Sums:
+def charge_of(request: TaskRequest, node: NodeInput) -> Sums:
     """Return what the queue of a task is charged for it on a node."""
     gpus = round(request.gpus * 1000)
     if request.gpu_fraction:
@@ -43,20 +43,20 @@ def charged(request: TaskRequest, node: NodeInput) -> Sums:
 def bounds(queue: QueueInput, field: str) -> tuple[float, float, float]:
     """Return the quota or limit of a queue in the same units; inf where unlimited."""
     return (
-        _whole(queue.cpu, field, 1),
-        _whole(queue.memory, field, 1),
-        _whole(queue.gpu, field, 1000),
+        _in_whole_units(queue.cpu, field, 1),
+        _in_whole_units(queue.memory, field, 1),
+        _in_whole_units(queue.gpu, field, 1000),
     )
 
 
-def _whole(amounts: QueueAmounts, field: str, factor: int) -> float:
+def _in_whole_units(amounts: QueueAmounts, field: str, factor: int) -> float:
     value = float(getattr(amounts, field))
     return inf if value == inf else round(value * factor)
 
 
 def exceeds(sums: Sums, bound: tuple[float, float, float]) -> bool:
     """Return whether the sums are above the bound somewhere."""
-    return any(amount > most for amount, most in zip(sums, bound, strict=True))
+    return any(amount > limit for amount, limit in zip(sums, bound, strict=True))
 
 
 def paths_of(queues: Iterable[QueueInput]) -> dict[str, list[str]]:
@@ -97,9 +97,9 @@ def overdrawn(node: NodeInput, holders: Iterable[Holder]) -> list[str]:
         if amount > round(node.allocatable.get(name, 0))
     ]
     texts += [
-        f"device {gpu_group} of {node.name} is held {float(used):g} times"
-        for gpu_group, used in sorted(devices.items())
-        if used > 1
+        f"device {gpu_group} of {node.name} is held {float(portion):g} times"
+        for gpu_group, portion in sorted(devices.items())
+        if portion > 1
     ]
     return texts
 

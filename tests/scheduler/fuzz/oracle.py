@@ -67,15 +67,15 @@ def misses(document: Document) -> Iterator[Finding]:
         return
     current = document
     for cycle in range(CYCLES):
-        played = play(current)
-        evictor = played.pods_of(EVICTOR)
+        cycle_run = play(current)
+        evictor = cycle_run.pods_of(EVICTOR)
         minimum = _job_of(document, EVICTOR)["min_available"]
         if sum(pod.held_before for pod in evictor) >= minimum:
             return
         if not victims and cycle == 0 and sum(pod.holds_after for pod in evictor) < minimum:
             yield Finding("free room not used", "the waiting pod group fits without any victim")
             return
-        current = next_document(played)
+        current = next_document(cycle_run)
     yield Finding("servable work not served", f"would fit if {victims} went; {CYCLES} cycles")
 
 

@@ -14,11 +14,11 @@ from scheduler.core.cluster.status import TaskStatus
 from scheduler.core.decisions import ActionName, Evict, EvictReason, TaskRef
 from tests.scheduler.fuzz import evictions, gangs, oracle, queues, reasons, room, sameness
 from tests.scheduler.fuzz.campaign import Campaign
-from tests.scheduler.fuzz.cycles import Finding, Played, next_document, play
+from tests.scheduler.fuzz.cycles import CycleRun, Finding, next_document, play
 from tests.scheduler.fuzz.generate import Document, document_of, random_document
 from tests.scheduler.fuzz.shrink import shrink
 
-Rule = Callable[[Played], Iterable[Finding]]
+Rule = Callable[[CycleRun], Iterable[Finding]]
 
 
 @cache
@@ -89,9 +89,9 @@ def job(name: str, queue: str, nodes: list[str], pending: int = 0, **more: objec
     return fields | more
 
 
-def played_without(
+def run_without(
     actions: list[str], *jobs: Document, quotas: tuple[float, float] = (0, 2)
-) -> Played:
+) -> CycleRun:
     """Play one node of two GPUs with queues a and b, with some actions only."""
     document = document_of(
         "x", [node("n0")], [queue("a", quotas[0]), queue("b", quotas[1])], list(jobs)
@@ -100,72 +100,76 @@ def played_without(
     return play(document)
 
 
-def set_status(played: Played, name: str, status: TaskStatus) -> None:
+def set_status(cycle_run: CycleRun, name: str, status: TaskStatus) -> None:
     """Change the state behind the back of the core."""
-    tasks = played.session.state.tasks
+    tasks = cycle_run.session.state.tasks
     index = next(i for i, task in enumerate(tasks.inputs) if task.name == name)
     tasks.status[index] = status
     tasks.node[index] = 0
 
 
-def plant_eviction(played: Played, name: str, action: ActionName, evictor: str = "ask") -> None:
+def plant_eviction(
+    cycle_run: CycleRun, name: str, action: ActionName, evictor: str = "ask"
+) -> None:
     group = name.split("-")[0]
     why = EvictReason(action=action, evictor=evictor)
-    played.session.decisions.append(Evict(TaskRef("", name, name), group, "", "n0", why))
-    set_status(played, name, TaskStatus.RELEASING)
+    cycle_run.session.decisions.append(Evict(TaskRef("", name, name), group, "", "n0", why))
+    set_status(cycle_run, name, TaskStatus.RELEASING)
 
 
-def rules_broken(rule: Rule, played: Played) -> list[str]:
-    return [finding.rule for finding in rule(played)]
+def rules_broken(rule: Rule, cycle_run: CycleRun) -> list[str]:
+    return [finding.rule for finding in rule(cycle_run)]
 
 
 def test_half_a_gang_that_is_evicted_is_noticed() -> None:
-    played = played_without(["allocate"], job("g", "a", ["n0", "n0"]))
-    plant_eviction(played, "g-0", ActionName.RECLAIM)
-    assert rules_broken(gangs.gangs_are_not_broken, played) == ["gang broken"]
+    cycle_run = run_without(["allocate"], job("g", "a", ["n0", "n0"]))
+    plant_eviction(cycle_run, "g-0", ActionName.RECLAIM)
+    assert rules_broken(gangs.gangs_are_not_broken, cycle_run) == ["gang broken"]
 
 
 def test_an_elastic_pod_may_be_evicted_alone() -> None:
-    played = played_without(["allocate"], job("g", "a", ["n0", "n0"], min_available=1))
-    plant_eviction(played, "g-0", ActionName.RECLAIM)
-    assert rules_broken(gangs.gangs_are_not_broken, played) == []
+    cycle_run = run_without(["allocate"], job("g", "a", ["n0", "n0"], min_available=1))
+    plant_eviction(cycle_run, "g-0", ActionName.RECLAIM)
+    assert rules_broken(gangs.gangs_are_not_broken, cycle_run) == []
 
 
 def test_half_a_gang_that_starts_is_noticed() -> None:
-    played = played_without(["stale_gang_eviction"], job("g", "a", [], pending=2))
-    set_status(played, "g-0", TaskStatus.BINDING)
-    broken = rules_broken(gangs.gangs_start_whole, played)
+    cycle_run = run_without(["stale_gang_eviction"], job("g", "a", [], pending=2))
+    set_status(cycle_run, "g-0", TaskStatus.BINDING)
+    broken = rules_broken(gangs.gangs_start_whole, cycle_run)
     assert broken == ["gang started in part", "gang bound in part"]
 
 
 def test_evicted_non_preemptible_work_is_noticed() -> None:
-    played = played_without(["allocate"], job("g", "a", ["n0"], preemptible=False))
-    plant_eviction(played, "g-0", ActionName.PREEMPT)
-    broken = rules_broken(gangs.only_preemptible_work_is_evicted, played)
+    cycle_run = run_without(["allocate"], job("g", "a", ["n0"], preemptible=False))
+    plant_eviction(cycle_run, "g-0", ActionName.PREEMPT)
+    broken = rules_broken(gangs.only_preemptible_work_is_evicted, cycle_run)
     assert broken == ["non-preemptible evicted"]
 
 
 def test_an_eviction_for_nobody_is_noticed() -> None:
-    played = played_without(["allocate"], job("g", "a", ["n0"]))
-    plant_eviction(played, "g-0", ActionName.RECLAIM)
-    assert rules_broken(evictions.evictions_have_an_evictor, played) == ["evicted for nobody"]
-    assert rules_broken(evictions.evictions_are_needed, played) == ["evicted needlessly"]
+    cycle_run = run_without(["allocate"], job("g", "a", ["n0"]))
+    plant_eviction(cycle_run, "g-0", ActionName.RECLAIM)
+    assert rules_broken(evictions.evictions_have_an_evictor, cycle_run) == ["evicted for nobody"]
+    assert rules_broken(evictions.evictions_are_needed, cycle_run) == ["evicted needlessly"]
 
 
 def test_a_queue_within_its_quota_that_loses_is_noticed() -> None:
     jobs = (job("g", "a", ["n0"]), job("ask", "b", [], pending=1))
-    played = played_without(["stale_gang_eviction"], *jobs, quotas=(1, 1))
-    plant_eviction(played, "g-0", ActionName.RECLAIM)
-    broken = rules_broken(queues.reclaim_takes_only_what_is_above, played)
+    cycle_run = run_without(["stale_gang_eviction"], *jobs, quotas=(1, 1))
+    plant_eviction(cycle_run, "g-0", ActionName.RECLAIM)
+    broken = rules_broken(queues.reclaim_takes_only_what_is_above, cycle_run)
     assert broken == ["queue within its share loses"]
 
 
 def test_three_pods_on_two_devices_are_noticed() -> None:
     jobs = (job("g", "a", ["n0", "n0"]), job("h", "b", [], pending=1))
-    played = played_without(["stale_gang_eviction"], *jobs)
-    set_status(played, "h-0", TaskStatus.NOMINATED)
-    assert rules_broken(room.no_promise_overdraws_a_node, played) == ["node overdrawn by promises"]
-    assert rules_broken(room.state_is_valid, played) == ["state invalid"]
+    cycle_run = run_without(["stale_gang_eviction"], *jobs)
+    set_status(cycle_run, "h-0", TaskStatus.NOMINATED)
+    assert rules_broken(room.no_promise_overdraws_a_node, cycle_run) == [
+        "node overdrawn by promises"
+    ]
+    assert rules_broken(room.state_is_valid, cycle_run) == ["state invalid"]
 
 
 def test_parts_above_one_device_are_noticed() -> None:
@@ -173,19 +177,19 @@ def test_parts_above_one_device_are_noticed() -> None:
     jobs = [job(name, "a", ["n0"], request=request) for name in "gh"]
     for each in jobs:
         each["tasks"][0]["gpu_groups"] = ["d0"]
-    played = played_without(["stale_gang_eviction"], *jobs)
-    findings = [finding.text for finding in room.no_promise_overdraws_a_node(played)]
+    cycle_run = run_without(["stale_gang_eviction"], *jobs)
+    findings = [finding.text for finding in room.no_promise_overdraws_a_node(cycle_run)]
     assert findings == ["device d0 of n0 is held 1.2 times"]
 
 
 def test_a_newly_shared_device_without_a_slot_for_its_reservation_pod_is_noticed() -> None:
     request = {"gpu_fraction": 0.5, "cpu_millis": 100, "memory_bytes": 1_000_000}
     full = job("g", "a", [], pending=1, request=request)
-    played = played_without(["allocate"], full)
-    assert rules_broken(room.no_promise_overdraws_a_node, played) == []
-    allocatable = dict(played.cluster.nodes[0].allocatable) | {"pods": 1.0}
-    tight = replace(played.cluster.nodes[0], allocatable=allocatable)
-    changed = replace(played, cluster=replace(played.cluster, nodes=(tight,)))
+    cycle_run = run_without(["allocate"], full)
+    assert rules_broken(room.no_promise_overdraws_a_node, cycle_run) == []
+    allocatable = dict(cycle_run.cluster.nodes[0].allocatable) | {"pods": 1.0}
+    tight = replace(cycle_run.cluster.nodes[0], allocatable=allocatable)
+    changed = replace(cycle_run, cluster=replace(cycle_run.cluster, nodes=(tight,)))
     findings = [finding.text for finding in room.no_promise_overdraws_a_node(changed)]
     assert findings == ["n0 has 1 pods, 2 are held"]
 
@@ -195,48 +199,48 @@ def test_a_limit_that_is_passed_is_noticed() -> None:
         "x", [node("n0")], [queue("a", 0, limit=0)], [job("g", "a", [], pending=1)]
     )
     document["config"]["actions"] = ["stale_gang_eviction"]
-    played = play(document)
-    set_status(played, "g-0", TaskStatus.BINDING)
-    assert rules_broken(queues.limits_hold, played) == ["limit passed"]
+    cycle_run = play(document)
+    set_status(cycle_run, "g-0", TaskStatus.BINDING)
+    assert rules_broken(queues.limits_hold, cycle_run) == ["limit passed"]
 
 
 def test_non_preemptible_work_above_its_quota_is_noticed() -> None:
     non_preemptible = job("g", "a", [], pending=1, preemptible=False)
-    played = played_without(["stale_gang_eviction"], non_preemptible)
-    set_status(played, "g-0", TaskStatus.BINDING)
-    broken = rules_broken(queues.non_preemptible_work_stays_within_quota, played)
+    cycle_run = run_without(["stale_gang_eviction"], non_preemptible)
+    set_status(cycle_run, "g-0", TaskStatus.BINDING)
+    broken = rules_broken(queues.non_preemptible_work_stays_within_quota, cycle_run)
     assert broken == ["quota passed by non-preemptible work"]
 
 
 def test_a_pod_evicted_twice_for_one_evictor_is_noticed() -> None:
-    played = played_without(["allocate"], job("g", "a", ["n0"]), job("ask", "b", [], pending=3))
-    plant_eviction(played, "g-0", ActionName.RECLAIM)
+    cycle_run = run_without(["allocate"], job("g", "a", ["n0"]), job("ask", "b", [], pending=3))
+    plant_eviction(cycle_run, "g-0", ActionName.RECLAIM)
     repeated = evictions.RepeatedEvictions()
-    assert list(repeated.watch(played, is_disturbed=False)) == []
-    assert [each.rule for each in repeated.watch(played, is_disturbed=False)] == [
+    assert list(repeated.watch(cycle_run, is_disturbed=False)) == []
+    assert [each.rule for each in repeated.watch(cycle_run, is_disturbed=False)] == [
         "evicted twice for one evictor"
     ]
-    assert list(repeated.watch(played, is_disturbed=True)) == []
+    assert list(repeated.watch(cycle_run, is_disturbed=True)) == []
 
 
 def test_a_waiting_pod_group_without_a_reason_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = played_without(["allocate"], job("g", "a", [], pending=3))
-    assert rules_broken(reasons.explanations_agree, played) == []
+    cycle_run = run_without(["allocate"], job("g", "a", [], pending=3))
+    assert rules_broken(reasons.explanations_agree, cycle_run) == []
     monkeypatch.setattr(reasons, "standings", lambda *_: {})
-    assert rules_broken(reasons.explanations_agree, played) == ["no reason"]
+    assert rules_broken(reasons.explanations_agree, cycle_run) == ["no reason"]
 
 
 def test_a_changed_snapshot_is_noticed() -> None:
-    played = played_without(["allocate"], job("g", "a", ["n0"]))
-    changed = replace(played, cluster=replace(played.cluster, node_pool="other"))
+    cycle_run = run_without(["allocate"], job("g", "a", ["n0"]))
+    changed = replace(cycle_run, cluster=replace(cycle_run.cluster, node_pool="other"))
     assert rules_broken(sameness.input_is_left_alone, changed) == ["input changed"]
 
 
 def test_decisions_that_depend_on_the_order_of_the_input_are_noticed() -> None:
-    played = played_without(["allocate"], job("g", "a", [], pending=1))
-    assert rules_broken(sameness.order_of_input_does_not_matter, played) == []
-    played.session.decisions.clear()
-    broken = rules_broken(sameness.order_of_input_does_not_matter, played)
+    cycle_run = run_without(["allocate"], job("g", "a", [], pending=1))
+    assert rules_broken(sameness.order_of_input_does_not_matter, cycle_run) == []
+    cycle_run.session.decisions.clear()
+    broken = rules_broken(sameness.order_of_input_does_not_matter, cycle_run)
     assert broken == ["order of the input matters"]
 
 
