@@ -86,4 +86,4 @@ def _serves_custom_kinds(cluster: RealCluster) -> bool:
         capture_output=True,
         check=False,
     )
-    return result.returncode != 0
+    return result.returncode == 0
