@@ -1,4 +1,4 @@
-"""Delete old records of schedulers, and present results of schedulers that no longer run."""
+"""Delete old records of schedulers, and the shares and standings of schedulers that no longer run."""
 
 from __future__ import annotations
 

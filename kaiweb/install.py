@@ -76,8 +76,8 @@ def apply_definitions(gateway: Gateway, docs: Sequence[Manifest]) -> None:
             patch_type=PatchType.APPLY,
             options=PatchOptions(field_manager=FIELD_MANAGER, force=True),
         )
-    for served in _served_kinds(docs):
-        _wait_until_served(gateway, served)
+    for served_kind in _served_kinds(docs):
+        _wait_until_served(gateway, served_kind)
 
 
 def create_missing(gateway: Gateway, docs: Sequence[Manifest]) -> list[str]:

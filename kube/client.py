@@ -135,14 +135,18 @@ class HttpGateway:
         self, resource: Resource, body: Body, *, namespace: str = "", dry_run: bool = False
     ) -> dict[str, Any]:
         query = _query(dryRun="All" if dry_run else "")
-        served = self._served.of(resource)
-        return self._write("POST", served.path(namespace) + query, body_for(served, body))
+        served_resource = self._served.of(resource)
+        return self._write(
+            "POST", served_resource.path(namespace) + query, body_for(served_resource, body)
+        )
 
     def replace(
         self, resource: Resource, name: str, body: Body, *, namespace: str = "", sub: str = ""
     ) -> dict[str, Any]:
-        served = self._served.of(resource)
-        return self._write("PUT", served.path(namespace, name, sub), body_for(served, body))
+        served_resource = self._served.of(resource)
+        return self._write(
+            "PUT", served_resource.path(namespace, name, sub), body_for(served_resource, body)
+        )
 
     def patch(
         self,

@@ -37,9 +37,11 @@ class ServedVersions:
         """Return the resource in its own version, or in the newest older one that is served instead."""
         if not resource.older_versions:
             return resource
-        served = self._versions(resource.group)
+        served_versions = self._versions(resource.group)
         choices = (resource.version, *resource.older_versions)
-        version = next((choice for choice in choices if choice in served), resource.version)
+        version = next(
+            (choice for choice in choices if choice in served_versions), resource.version
+        )
         return resource if version == resource.version else resource.at_version(version)
 
     def _versions(self, group: str) -> Collection[str]:

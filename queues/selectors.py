@@ -64,11 +64,11 @@ def usage() -> Mapping[str, Usage]:
     rows = Queue.objects.order_by().values_list("name", *columns)
     return {
         name: Usage(
-            allocated=_used(used[: len(RESOURCES)]),
-            non_preemptible=_used(used[len(RESOURCES) :]),
+            allocated=_used(amounts[: len(RESOURCES)]),
+            non_preemptible=_used(amounts[len(RESOURCES) :]),
             workloads=workloads.get(name, 0),
         )
-        for name, *used in rows
+        for name, *amounts in rows
     }
 
 

@@ -75,10 +75,12 @@ def _check_present(migrations: Mapping[str, str], *, replaces: bool) -> None:
             f"the backup has migration {app} {migrations.get(app)}, the database {present.get(app)}:"
             " restore into an empty database, which is then migrated to the present"
         )
-    used = [label for label in saved_labels() if present_apps.get_model(label).objects.exists()]
-    if used and not replaces:
+    filled_tables = [
+        label for label in saved_labels() if present_apps.get_model(label).objects.exists()
+    ]
+    if filled_tables and not replaces:
         raise RestoreError(
-            f"the database has rows already ({', '.join(used)}): restore into an empty one,"
+            f"the database has rows already ({', '.join(filled_tables)}): restore into an empty one,"
             " or replace them with --replace"
         )
 

@@ -20,27 +20,29 @@ MAX_APART = 3
 
 def check_definitions(context: ClusterContext) -> Iterator[Finding]:
     """Compare the definitions of the cluster with ours."""
-    for ours in install.documents(context.deploy / "crds"):
-        name = ours["metadata"]["name"]
+    for our_definition in install.documents(context.deploy / "crds"):
+        name = our_definition["metadata"]["name"]
         try:
-            theirs = context.gateway.get(CRDS, name, as_type=dict)
+            definition = context.gateway.get(CRDS, name, as_type=dict)
         except NotFoundError:
             yield fault(f"definition {name}", "does not exist", APPLY)
             continue
-        yield from _differences(name, ours["spec"], theirs)
+        yield from _differences(name, our_definition["spec"], definition)
 
 
-def _differences(name: str, ours: Any, theirs: Any) -> Iterator[Finding]:
+def _differences(name: str, our_spec: Any, definition: Any) -> Iterator[Finding]:
     subject = f"definition {name}"
-    conditions = {item["type"]: item for item in theirs.get("status", {}).get("conditions", ())}
+    conditions = {item["type"]: item for item in definition.get("status", {}).get("conditions", ())}
     if conditions.get("Established", {}).get("status") != "True":
         yield fault(subject, "is not served yet", f"kubectl describe crd {name}")
-    our_versions = {item["name"]: item for item in ours["versions"]}
-    served = {item["name"]: item for item in theirs["spec"]["versions"] if item.get("served")}
-    for version in sorted(our_versions.keys() - served.keys()):
+    our_versions = {item["name"]: item for item in our_spec["versions"]}
+    served_versions = {
+        item["name"]: item for item in definition["spec"]["versions"] if item.get("served")
+    }
+    for version in sorted(our_versions.keys() - served_versions.keys()):
         yield fault(subject, f"version {version} is not served", APPLY)
     for version in sorted(
-        set(theirs.get("status", {}).get("storedVersions", ())) - our_versions.keys()
+        set(definition.get("status", {}).get("storedVersions", ())) - our_versions.keys()
     ):
         yield warning(
             subject,
@@ -48,15 +50,15 @@ def _differences(name: str, ours: Any, theirs: Any) -> Iterator[Finding]:
             f"rewrite them (kubectl get {name} -A -o yaml | kubectl replace -f -), then remove the version"
             " from status.storedVersions",
         )
-    if theirs["spec"].get("conversion", {}).get("strategy") == "Webhook":
+    if definition["spec"].get("conversion", {}).get("strategy") == "Webhook":
         yield fault(
             subject,
             "asks a webhook for conversion, which nobody answers without KAI's operator",
             f"kubectl patch crd {name} --type=json -p "
             """'[{"op": "replace", "path": "/spec/conversion", "value": {"strategy": "None"}}]'""",
         )
-    for version in sorted(our_versions.keys() & served.keys()):
-        if _fields(our_versions[version]) != _fields(served[version]):
+    for version in sorted(our_versions.keys() & served_versions.keys()):
+        if _fields(our_versions[version]) != _fields(served_versions[version]):
             yield warning(
                 subject, f"the fields of version {version} are not ours, probably KAI's", APPLY
             )

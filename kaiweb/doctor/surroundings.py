@@ -31,8 +31,8 @@ def check_clock(context: ClusterContext) -> Iterator[Finding]:
     if not stamp:
         yield note("clock", "the API server does not date objects in a dry run")
         return
-    theirs = parse_time(stamp)
-    seconds = skew_s(before, theirs, after)
+    server_time = parse_time(stamp)
+    seconds = skew_s(before, server_time, after)
     if seconds > SKEW_WARNING_S:
         report = fault if seconds > SKEW_FAULT_S else warning
         yield report(
@@ -42,11 +42,11 @@ def check_clock(context: ClusterContext) -> Iterator[Finding]:
         )
 
 
-def skew_s(before: datetime, theirs: datetime, after: datetime) -> float:
+def skew_s(before: datetime, server_time: datetime, after: datetime) -> float:
     """Return how far apart two clocks are at least, when theirs was read between two readings of ours."""
-    if theirs + RESOLUTION < before:
-        return (before - theirs - RESOLUTION).total_seconds()
-    return max(0.0, (theirs - after).total_seconds())
+    if server_time + RESOLUTION < before:
+        return (before - server_time - RESOLUTION).total_seconds()
+    return max(0.0, (server_time - after).total_seconds())
 
 
 BROKER = "broker"

@@ -14,7 +14,7 @@ Item = dict[str, Any]
 
 
 def masked_node(item: Mapping[str, Any], visibility: Visibility) -> Item:
-    """Return a node whose devices do not name pods of other queues, and its rest no pods at all."""
+    """Return a node whose devices do not name pods of other queues; its `rest` names no pods at all."""
     if not visibility.is_partial:
         return dict(item)
     devices = [_masked_device(cell, visibility) for cell in item["devices"]]

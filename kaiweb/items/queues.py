@@ -121,12 +121,12 @@ def _subtree_counts(
 def _below(children: Mapping[str, list[str]], names: Sequence[str]) -> set[str]:
     """Return these queues and all queues below them."""
     below: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
+    to_visit = list(names)
+    while to_visit:
+        name = to_visit.pop()
         if name not in below:
             below.add(name)
-            waiting += children.get(name, ())
+            to_visit += children.get(name, ())
     return below
 
 
@@ -149,7 +149,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
     share = relations.shares.get(row.name)
     problem = hierarchy.problem_of(relations.shapes, row.name)
     children = sorted(relations.children.get(row.name, []))
-    options, held = options_of(row.options), relations.model_use.get(row.name, {})
+    options, gpus_by_model = options_of(row.options), relations.model_use.get(row.name, {})
     return {
         "name": row.name,
         "displayName": row.display_name,
@@ -174,7 +174,7 @@ def _item(row: Queue, relations: _Relations) -> dict[str, Any]:
         "problems": [problem] if problem else [],
         "userFairness": options.user_fairness,
         "gpuModels": {
-            model: {**bounds, "allocated": rounded(held.get(model, 0.0))}
+            model: {**bounds, "allocated": rounded(gpus_by_model.get(model, 0.0))}
             for model, bounds in rest_models(options.gpu_models).items()
         },
         "maxRunTime": options.max_run_time or None,

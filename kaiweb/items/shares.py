@@ -91,7 +91,7 @@ def _family(siblings: Sequence[Item], pools: Mapping[str, float]) -> _Family:
 
 def _inputs(siblings: Sequence[Item]) -> DivisionInput:
     ages = sorted((datetime.fromisoformat(queue["createdAt"]), queue["name"]) for queue in siblings)
-    rank = {name: at for at, (_, name) in enumerate(ages)}
+    rank = {name: position for position, (_, name) in enumerate(ages)}
     request = _column(siblings, "requested")
     return DivisionInput(
         quota=_column(siblings, "quota"),
@@ -124,22 +124,22 @@ def _priority(queue: Item) -> int:
     return DEFAULT_PRIORITY if queue["priority"] is None else int(queue["priority"])
 
 
-def _resource(family: _Family, row: int, at: int) -> dict[str, Any]:
+def _resource(family: _Family, row: int, position: int) -> dict[str, Any]:
     """Return the division of one resource as seen by the queue at a position."""
     resource = RESOURCES[row]
-    queue = family.siblings[at]
+    queue = family.siblings[position]
     wanting = family.inputs.request.copy()
-    wanting[row, at] = inf
+    wanting[row, position] = inf
     share = (queue["share"] or {}).get(resource)
-    computed = float(family.shares[row, at])
-    steps = _steps(family, row, at)
+    computed = float(family.shares[row, position])
+    steps = _steps(family, row, position)
     if share is not None and abs(share - computed) >= TINY:
         steps.append({"kind": "other", "amount": rounded(share - computed)})
     return {
         "pool": rounded(family.pools[resource]),
         "requested": queue["requested"][resource],
         "share": share,
-        "wouldGet": rounded(float(family.divide(wanting)[row, at])),
+        "wouldGet": rounded(float(family.divide(wanting)[row, position])),
         "steps": steps,
         "siblings": [
             {
@@ -154,7 +154,7 @@ def _resource(family: _Family, row: int, at: int) -> dict[str, Any]:
     }
 
 
-def _steps(family: _Family, row: int, at: int) -> list[dict[str, Any]]:
+def _steps(family: _Family, row: int, position: int) -> list[dict[str, Any]]:
     """Return quota, the part by weight, what demand or limit cut off, and the rest, which add up to the share."""
     pool = family.pools[RESOURCES[row]]
     inputs = family.inputs
@@ -163,31 +163,31 @@ def _steps(family: _Family, row: int, at: int) -> list[dict[str, Any]]:
     quotas = np.minimum(
         np.where(np.isinf(inputs.quota[row]), pool, inputs.quota[row]), capped_request
     )
-    steps: list[dict[str, Any]] = [{"kind": "quota", "amount": rounded(float(quotas[at]))}]
-    missing = float(capped_request[at] - quotas[at])
+    steps: list[dict[str, Any]] = [{"kind": "quota", "amount": rounded(float(quotas[position]))}]
+    missing = float(capped_request[position] - quotas[position])
     weight = inputs.weight[row]
     received = 0.0
-    if missing > TINY and weight[at] > 0:
-        peers = (inputs.priority == inputs.priority[at]) & (capped_request - quotas > TINY)
-        offer = _rest_for(family, row, at) * float(weight[at] / weight[peers].sum())
+    if missing > TINY and weight[position] > 0:
+        peers = (inputs.priority == inputs.priority[position]) & (capped_request - quotas > TINY)
+        offer = _rest_for(family, row, position) * float(weight[position] / weight[peers].sum())
         received = min(offer, missing)
         steps.append({"kind": "weight", "amount": rounded(offer)})
         if offer - missing > TINY:
-            kind = "limit" if limit[at] < request[at] else "demand"
+            kind = "limit" if limit[position] < request[position] else "demand"
             steps.append({"kind": kind, "amount": rounded(missing - offer)})
-    remainder = float(family.shares[row, at] - quotas[at]) - received
+    remainder = float(family.shares[row, position] - quotas[position]) - received
     if abs(remainder) >= TINY:
         steps.append({"kind": "rest", "amount": rounded(remainder)})
     return steps
 
 
-def _rest_for(family: _Family, row: int, at: int) -> float:
+def _rest_for(family: _Family, row: int, position: int) -> float:
     """Return what is left for the queues of the same priority, after all quotas and higher priorities."""
     inputs = family.inputs
     quota, request = inputs.quota[row], inputs.request[row]
     pool = family.pools[RESOURCES[row]]
     quotas = np.minimum(np.where(np.isinf(quota), pool, quota), request)
-    not_higher = inputs.priority <= inputs.priority[at]
+    not_higher = inputs.priority <= inputs.priority[position]
     higher_only = inputs.request.copy()
     higher_only[row] = np.where(not_higher, quotas, request)
     return max(0.0, pool - float(family.divide(higher_only)[row].sum()))

@@ -227,18 +227,18 @@ class ClusterDeployments:
         now: float,
     ) -> None:
         existing = {_process(item): item for item in self._deployments()}
-        ours = {process for process, item in existing.items() if _is_ours(item)}
+        own_processes = {process for process, item in existing.items() if _is_ours(item)}
         shard_by_process = {
             scheduling_process(shard): shard
             for shard in desired.shards
             if scheduling_process(shard) not in desired.off
         }
-        for process in sorted(ours - shard_by_process.keys()):
+        for process in sorted(own_processes - shard_by_process.keys()):
             self._delete(existing[process])
         missing = {
             process: shard
             for process, shard in shard_by_process.items()
-            if process in ours or process not in existing
+            if process in own_processes or process not in existing
         }
         if missing:
             template = self._template()

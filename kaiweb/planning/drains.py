@@ -88,21 +88,21 @@ def choose(
     excess : queue -> resource -> what it uses above its limit
     candidates : in the order in which they go
     """
-    left = {queue: dict(amounts) for queue, amounts in excess.items()}
-    chosen = []
+    excess_left = {queue: dict(amounts) for queue, amounts in excess.items()}
+    workload_keys = []
     for candidate in candidates:
-        above_limits = [left[queue] for queue in candidate.queues if queue in left]
+        above_limits = [excess_left[queue] for queue in candidate.queues if queue in excess_left]
         if not any(_helps(candidate.amounts, amounts) for amounts in above_limits):
             continue
-        chosen.append(candidate.key)
+        workload_keys.append(candidate.key)
         for amounts in above_limits:
             for resource in amounts:
                 amounts[resource] -= candidate.amounts.get(resource, 0.0)
-    over = {
+    remaining_excess = {
         queue: {resource: amount for resource, amount in amounts.items() if amount > TOLERANCE}
-        for queue, amounts in left.items()
+        for queue, amounts in excess_left.items()
     }
-    return chosen, {queue: amounts for queue, amounts in over.items() if amounts}
+    return workload_keys, {queue: amounts for queue, amounts in remaining_excess.items() if amounts}
 
 
 def _helps(workload_amounts: Amounts, excess: Amounts) -> bool:

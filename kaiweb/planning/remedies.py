@@ -69,10 +69,10 @@ def _sums(requested: object, used: object) -> dict[str, float]:
     """Return what would be used with the request, in REST's units."""
     if not isinstance(requested, Mapping):
         return {}
-    held = used if isinstance(used, Mapping) else {}
+    used_amounts = used if isinstance(used, Mapping) else {}
     return {
         REST_UNITS[resource][0]: rounded(
-            (_quantity(amount) + _quantity(held.get(resource, 0))) * REST_UNITS[resource][1]
+            (_quantity(amount) + _quantity(used_amounts.get(resource, 0))) * REST_UNITS[resource][1]
         )
         for resource, amount in requested.items()
         if resource in REST_UNITS

@@ -165,9 +165,9 @@ def database(url: str, *, sqlite_file: Path) -> dict[str, Any]:
 def without_password(url: str) -> str:
     """Return the URL for print: passwords in it become ***."""
     url = re.sub(r"(sentinel_password=)[^&]*", r"\1***", url)
-    head, at, tail = url.rpartition("@")
+    head, separator, tail = url.rpartition("@")
     scheme, slashes, user = head.partition("://")
-    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{tail}" if at else url
+    return f"{scheme}{slashes}{user.partition(':')[0]}:***@{tail}" if separator else url
 
 
 @contextlib.contextmanager

@@ -78,7 +78,9 @@ def _write(start: datetime, seconds: float, queues: list[Queue]) -> None:
     quota = {row.name: _quota(row) for row in queues}
     holders = _holders()
     by_queue = _with_ancestors(holders, tree)
-    in_quota = {name: min(held.allocated, quota.get(name, 0.0)) for name, held in by_queue.items()}
+    in_quota = {
+        name: min(usage.allocated, quota.get(name, 0.0)) for name, usage in by_queue.items()
+    }
     shares = dict(QueueShare.objects.order_by().values_list("queue").annotate(gpu=Sum("gpu")))
     Span.objects.create(tier=RAW, start=start, covered_s=seconds)
     QueueUse.objects.bulk_create(
@@ -86,12 +88,12 @@ def _write(start: datetime, seconds: float, queues: list[Queue]) -> None:
             tier=RAW,
             start=start,
             queue=name,
-            allocated=held.allocated * seconds,
+            allocated=usage.allocated * seconds,
             in_quota=in_quota[name] * seconds,
-            waiting=held.waiting * seconds,
+            waiting=usage.waiting * seconds,
             share=shares.get(name, 0.0) * seconds,
         )
-        for name, held in by_queue.items()
+        for name, usage in by_queue.items()
     )
     OwnerUse.objects.bulk_create(
         OwnerUse(
@@ -100,11 +102,11 @@ def _write(start: datetime, seconds: float, queues: list[Queue]) -> None:
             queue=key.queue,
             owner=key.owner,
             model=key.model,
-            allocated=held.allocated * seconds,
-            in_quota=held.allocated * seconds * _ratio(in_quota, by_queue, key.queue),
-            waiting=held.waiting * seconds,
+            allocated=usage.allocated * seconds,
+            in_quota=usage.allocated * seconds * _ratio(in_quota, by_queue, key.queue),
+            waiting=usage.waiting * seconds,
         )
-        for key, held in holders.items()
+        for key, usage in holders.items()
     )
     ModelUse.objects.bulk_create(_model_rows(start, seconds))
 
@@ -157,10 +159,10 @@ def _with_ancestors(
 ) -> dict[str, Held]:
     """Return the sums of each queue with all queues below it; a queue that does not exist stands alone."""
     sums: dict[str, Held] = defaultdict(Held)
-    for key, held in holders.items():
+    for key, usage in holders.items():
         for name in hierarchy.ancestors(tree, key.queue) or [key.queue]:
-            sums[name].allocated += held.allocated
-            sums[name].waiting += held.waiting
+            sums[name].allocated += usage.allocated
+            sums[name].waiting += usage.waiting
     return sums
 
 

@@ -79,8 +79,8 @@ def _bounds(
         name: {column: [None] * len(times) for column in columns} for name in names
     }
     rows = QueueBounds.objects.filter(queue__in=names, at__lt=span.end).order_by("at", "id")
-    for queue, at, *values in rows.values_list("queue", "at", *columns):
-        first = max(0, span.index(at))
+    for queue, changed_at, *values in rows.values_list("queue", "at", *columns):
+        first = max(0, span.index(changed_at))
         for column, value in zip(columns, values, strict=True):
             bounds[queue][column][first:] = [_bound(value)] * (len(times) - first)
     return bounds

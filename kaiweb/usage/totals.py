@@ -53,24 +53,24 @@ def usage_items(
     tree : the queues of today, which tell what lies below what
     queues : the queues whose work counts; None for all
     """
-    used: dict[str, Used] = defaultdict(Used)
+    usage_by_key: dict[str, Used] = defaultdict(Used)
     total = Used()
     for piece in span.pieces():
         work = sums_by(rows_in(piece, OwnerUse, queues), OwnerUse.KEYS, OwnerUse.SUMS)
         for queue, owner, model, allocated, in_quota, waiting in work:
             keys = _keys(by, queue, owner, model, tree, queues)
             for key in keys:
-                used[key].by_model[model] += allocated
+                usage_by_key[key].by_model[model] += allocated
                 if by != By.QUEUE:
-                    used[key].add(allocated, in_quota, waiting)
+                    usage_by_key[key].add(allocated, in_quota, waiting)
             total.by_model[model] += allocated
             total.add(allocated, in_quota, waiting)
         # What is in quota is measured by the quota of each queue, so the rows of users do not add up to it.
         if by == By.QUEUE:
             rows = rows_in(piece, QueueUse, queues)
             for queue, *sums in sums_by(rows, QueueUse.KEYS, OwnerUse.SUMS):
-                used[queue].add(*sums)
-    items = [{"key": key, **_amounts(used[key])} for key in sorted(used)]
+                usage_by_key[queue].add(*sums)
+    items = [{"key": key, **_amounts(usage_by_key[key])} for key in sorted(usage_by_key)]
     return items, _amounts(total)
 
 
@@ -91,13 +91,13 @@ def _keys(
     return [name for name in path if queues is None or name in queues]
 
 
-def _amounts(used: Used) -> dict[str, Any]:
-    hours_by_model = {model: seconds / HOUR_S for model, seconds in used.by_model.items()}
+def _amounts(usage: Used) -> dict[str, Any]:
+    hours_by_model = {model: seconds / HOUR_S for model, seconds in usage.by_model.items()}
     return {
-        "gpuHours": _hours(used.allocated),
-        "inQuotaHours": _hours(used.in_quota),
-        "overQuotaHours": _hours(used.allocated - used.in_quota),
-        "waitingHours": _hours(used.waiting),
+        "gpuHours": _hours(usage.allocated),
+        "inQuotaHours": _hours(usage.in_quota),
+        "overQuotaHours": _hours(usage.allocated - usage.in_quota),
+        "waitingHours": _hours(usage.waiting),
         "cost": prices.cost(hours_by_model),
     }
 

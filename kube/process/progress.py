@@ -176,12 +176,12 @@ def stop() -> None:
 def track() -> Track:
     """Return the track of the calling thread."""
     try:
-        own: Track = _local.track
+        track_of_thread: Track = _local.track
     except AttributeError:
         thread = threading.current_thread()
         claimed = _writer.claim(thread) if _writer is not None else None
-        own = _local.track = claimed or Track("", bytearray(_TRACK_BYTES), 0, LeftOut())
-    return own
+        track_of_thread = _local.track = claimed or Track("", bytearray(_TRACK_BYTES), 0, LeftOut())
+    return track_of_thread
 
 
 def beat_file(home: Path, process: str) -> Path:

@@ -93,7 +93,7 @@ class GangWatch:
     def look(self) -> float:
         """Start to follow the kinds that are served; return the pause before the next look."""
         try:
-            served = served_gangs(self.gateway)
+            served_kinds = served_gangs(self.gateway)
         except KubeError as error:
             pause_s = self.backoff.pause_s()
             log.warning("cannot discover gangs: %s; again in %.1f s", error, pause_s)
@@ -101,18 +101,22 @@ class GangWatch:
         for resource in VERSIONS:
             if resource in self._followed:
                 continue
-            if resource in served:
-                self._follow(resource, served[resource])
+            if resource in served_kinds:
+                self._follow(resource, served_kinds[resource])
             else:
                 self.store.replace(resource, Listing(items=(), resource_version=""))
         return ASK_AGAIN_S
 
-    def _follow(self, resource: Resource, served: Resource) -> None:
-        log.info("pods may name a %s of %s", served.kind, served.api_version)
+    def _follow(self, resource: Resource, served_resource: Resource) -> None:
+        log.info("pods may name a %s of %s", served_resource.kind, served_resource.api_version)
         self._followed.add(resource)
-        sink = _FiledAs(self.store, resource, served)
-        reflector = Reflector(self.gateway, served, TYPES[resource], sink, is_optional=True)
-        reflector.start(self.stop, on_fatal=self.on_fatal, name=f"watch-gang-{served.plural}")
+        sink = _FiledAs(self.store, resource, served_resource)
+        reflector = Reflector(
+            self.gateway, served_resource, TYPES[resource], sink, is_optional=True
+        )
+        reflector.start(
+            self.stop, on_fatal=self.on_fatal, name=f"watch-gang-{served_resource.plural}"
+        )
 
 
 def served_gangs(gateway: Gateway) -> dict[Resource, Resource]:
@@ -123,7 +127,7 @@ def served_gangs(gateway: Gateway) -> dict[Resource, Resource]:
     KubeError : the API server did not answer
     """
     versions = _served_versions(gateway)
-    served: dict[Resource, Resource] = {}
+    served_by_kind: dict[Resource, Resource] = {}
     for resource, known_versions in VERSIONS.items():
         for version in known_versions:
             candidate = Resource(
@@ -133,9 +137,9 @@ def served_gangs(gateway: Gateway) -> dict[Resource, Resource]:
                 kind=resource.kind,
             )
             if version in versions and _serves(gateway, candidate):
-                served[resource] = candidate
+                served_by_kind[resource] = candidate
                 break
-    return served
+    return served_by_kind
 
 
 def _served_versions(gateway: Gateway) -> set[str]:

@@ -71,13 +71,13 @@ def conditions_of(
 ) -> dict[str, ConditionState]:
     """Return the states of the two conditions of a queue."""
     problem = problem_of(tree, queue.metadata.name)
-    over = _over_quota(queue, allocated)
+    over_quota_text = _over_quota(queue, allocated)
     return {
         ORPHAN: ConditionState("True", "NotConnectedToRoot", problem)
         if problem
         else ConditionState("False", "ConnectedToRoot", ""),
-        OVER_QUOTA: ConditionState("True", "AllocatedAboveQuota", over)
-        if over
+        OVER_QUOTA: ConditionState("True", "AllocatedAboveQuota", over_quota_text)
+        if over_quota_text
         else ConditionState("False", "AllocatedWithinQuota", ""),
     }
 

@@ -281,12 +281,12 @@ def _roll_up_nodes(names: set[str]) -> None:
 
 def _sum_node(node: Node, pods: list[Pod]) -> None:
     reserved = {pod.reserves_group for pod in pods if pod.reserves_group}
-    used = 0.0
+    used_gpus = 0.0
     for pod in pods:
         # Fractions are on a device that is counted with its reservation pod.
         is_fraction = bool(pod.gpu_groups) and set(pod.gpu_groups) <= reserved
-        used += 0.0 if is_fraction else pod.gpu
-    node.used_gpu = round(used, 6)
+        used_gpus += 0.0 if is_fraction else pod.gpu
+    node.used_gpu = round(used_gpus, 6)
     node.used_cpu = sum(pod.cpu for pod in pods)
     node.used_memory = sum(pod.memory for pod in pods)
     node.pods = len(pods)

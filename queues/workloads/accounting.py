@@ -185,14 +185,14 @@ def claimed_devices(claims: Iterable[ResourceClaim]) -> dict[str, int]:
         if claim.metadata.annotations.get(EXTENDED_RESOURCE_CLAIM) == "true":
             continue  # already counted as a container request
         first, total = "", 0
-        held = _held_by_request(claim)
+        held_by_request = _held_by_request(claim)
         for request in claim.spec.devices.requests:
             parts = _gpu_parts(request)
             if not parts:
                 continue
             first = first or next(iter(parts.values())).device_class_name
-            count = sum(held[name] for name in parts)
-            if not count and (request.exact or not held):
+            count = sum(held_by_request[name] for name in parts)
+            if not count and (request.exact or not held_by_request):
                 count = max(_requested_count(part) for part in parts.values())
             total += count
         if total:

@@ -123,8 +123,8 @@ class Application:
         raise errors.no_such_path(is_known=False)
 
     def _serves_version(self, address: Address) -> bool:
-        served = self.parts.registry.all()
-        return any(r.group == address.group and r.version == address.version for r in served)
+        resources = self.parts.registry.all()
+        return any(r.group == address.group and r.version == address.version for r in resources)
 
     def _target(self, address: Address) -> Target:
         resource = self.parts.registry.find(address.group, address.version, address.plural)

@@ -87,12 +87,15 @@ class DisruptionController(Controller):
     def _disrupted(self, budget: PodDisruptionBudget, pods: Iterable[WorkPod]) -> dict[str, float]:
         """Return the evicted pods whose deletion has not been seen yet, with the time of their eviction."""
         active = {pod.metadata.name for pod in pods if not pod.is_terminating}
-        since = {name: at.timestamp() for name, at in budget.status.disrupted_pods.items()}
+        since = {
+            name: disrupted_at.timestamp()
+            for name, disrupted_at in budget.status.disrupted_pods.items()
+        }
         now = self.clock()
         return {
-            name: at
-            for name, at in since.items()
-            if name in active and at + DELETION_TIMEOUT_S > now
+            name: disrupted_at
+            for name, disrupted_at in since.items()
+            if name in active and disrupted_at + DELETION_TIMEOUT_S > now
         }
 
     def _expected(self, budget: PodDisruptionBudget, pods: Sequence[WorkPod]) -> int:
@@ -174,7 +177,9 @@ def budget_status(
         "desiredHealthy": desired,
         "expectedPods": expected,
         "observedGeneration": budget.metadata.generation,
-        "disruptedPods": {name: format_time(_moment(at)) for name, at in disrupted.items()},
+        "disruptedPods": {
+            name: format_time(_moment(disrupted_at)) for name, disrupted_at in disrupted.items()
+        },
     }
 
 
@@ -197,8 +202,8 @@ def _share(value: int | str, count: int) -> int:
     return value
 
 
-def _moment(at: float) -> datetime:
-    return datetime.fromtimestamp(at, UTC)
+def _moment(unix_time: float) -> datetime:
+    return datetime.fromtimestamp(unix_time, UTC)
 
 
 def _namespace(value: KubeObject) -> list[str]:

@@ -138,10 +138,10 @@ class NamespaceController(Controller):
 def custom_kind(definition: dict[str, Any]) -> Resource | None:
     """Return the kind that a definition describes; None if it is of the cluster, or not served."""
     spec = definition["spec"]
-    served = [version["name"] for version in spec["versions"] if version.get("served")]
-    if spec["scope"] != "Namespaced" or not served:
+    served_versions = [version["name"] for version in spec["versions"] if version.get("served")]
+    if spec["scope"] != "Namespaced" or not served_versions:
         return None
     names = spec["names"]
     return Resource(
-        group=spec["group"], version=served[-1], plural=names["plural"], kind=names["kind"]
+        group=spec["group"], version=served_versions[-1], plural=names["plural"], kind=names["kind"]
     )

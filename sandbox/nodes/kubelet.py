@@ -199,17 +199,17 @@ class Kubelets:
             action=action, pod=pod, device=devices[0] if pod.is_reservation and devices else ""
         )
 
-    def _plan(self, pod: SimPod, action: PodAction, at: float) -> None:
+    def _plan(self, pod: SimPod, action: PodAction, due_at: float) -> None:
         uid = pod.metadata.uid
         # Other clients change bound pods, too (conditions, annotations); that must not start a pod twice.
         if self._in_progress.get(uid) is action or self._planned.get(uid, (0.0, None))[1] is action:
             return
-        self._planned[uid] = (at, action)
-        heapq.heappush(self._heap, (at, next(self._sequence), uid, action))
+        self._planned[uid] = (due_at, action)
+        heapq.heappush(self._heap, (due_at, next(self._sequence), uid, action))
 
     def _is_current(self, entry: tuple[float, int, str, PodAction]) -> bool:
-        at, _, uid, action = entry
-        return self._planned.get(uid) == (at, action)
+        due_at, _, uid, action = entry
+        return self._planned.get(uid) == (due_at, action)
 
 
 def _device_order(pod: SimPod) -> tuple[bool, bool, float, str]:

@@ -20,18 +20,18 @@ HOST_IP = "127.0.0.1"
 def running(pod: SimPod, now: float) -> Status:
     """Return the status of a pod whose containers are all running and ready."""
     start_time = pod.status.start_time
-    at = timestamp(now)
+    started_at = timestamp(now)
     ip = pod.status.pod_ip or (HOST_IP if pod.spec.host_network else pod_ip(pod.metadata.uid))
-    state = {"running": {"startedAt": at}}
+    state = {"running": {"startedAt": started_at}}
     status: Status = {
         "phase": "Running",
-        "startTime": timestamp(start_time.timestamp()) if start_time else at,
+        "startTime": timestamp(start_time.timestamp()) if start_time else started_at,
         "hostIP": HOST_IP,
         "hostIPs": [{"ip": HOST_IP}],
         "podIP": ip,
         "podIPs": [{"ip": ip}],
         "conditions": [
-            _condition(condition_type, True, at)
+            _condition(condition_type, True, started_at)
             for condition_type in (
                 "PodReadyToStartContainers",
                 "Initialized",
@@ -45,20 +45,20 @@ def running(pod: SimPod, now: float) -> Status:
         ],
     }
     if pod.spec.init_containers:
-        status["initContainerStatuses"] = list(_init_statuses(pod, at))
+        status["initContainerStatuses"] = list(_init_statuses(pod, started_at))
     return status
 
 
 def restarted(pod: SimPod, now: float) -> Status:
     """Return the status of a pod whose containers failed and were restarted."""
-    at = timestamp(now)
-    last_state = {"terminated": _terminated(pod, at)}
+    restarted_at = timestamp(now)
+    last_state = {"terminated": _terminated(pod, restarted_at)}
     return {
         "phase": "Running",
         "containerStatuses": [
             _container(
                 container,
-                {"running": {"startedAt": at}},
+                {"running": {"startedAt": restarted_at}},
                 ready=True,
                 restarts=pod.restarts + 1,
                 last_state=last_state,
@@ -70,16 +70,16 @@ def restarted(pod: SimPod, now: float) -> Status:
 
 def finished(pod: SimPod, now: float) -> Status:
     """Return the status of a pod whose containers have ended, with the exit code that the pod simulates."""
-    at = timestamp(now)
+    finished_at = timestamp(now)
     is_success = pod.exit_code() == 0
     reason = "PodCompleted" if is_success else "PodFailed"
     # A container has one state; the null removes the old one in the merge.
-    state = {"running": None, "terminated": _terminated(pod, at)}
+    state = {"running": None, "terminated": _terminated(pod, finished_at)}
     return {
         "phase": "Succeeded" if is_success else "Failed",
         "conditions": [
-            _condition("ContainersReady", False, at, reason),
-            _condition("Ready", False, at, reason),
+            _condition("ContainersReady", False, finished_at, reason),
+            _condition("Ready", False, finished_at, reason),
         ],
         "containerStatuses": [
             _container(container, state, ready=False, restarts=pod.restarts)
@@ -104,24 +104,24 @@ def pod_ip(uid: str) -> str:
     return f"10.{128 + (number >> 16) % 128}.{(number >> 8) % 256}.{1 + number % 254}"
 
 
-def _init_statuses(pod: SimPod, at: str) -> Iterable[Status]:
+def _init_statuses(pod: SimPod, time: str) -> Iterable[Status]:
     completed = {
-        "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}
+        "terminated": {"exitCode": 0, "reason": "Completed", "startedAt": time, "finishedAt": time}
     }
     for container in pod.spec.init_containers:
         is_sidecar = container.restart_policy == "Always"
-        state = {"running": {"startedAt": at}} if is_sidecar else completed
+        state = {"running": {"startedAt": time}} if is_sidecar else completed
         yield _container(container, state, ready=True, restarts=0, started=is_sidecar)
 
 
-def _terminated(pod: SimPod, at: str) -> Status:
+def _terminated(pod: SimPod, finished_at: str) -> Status:
     code = pod.exit_code()
     start_time = pod.status.start_time
     return {
         "exitCode": code,
         "reason": "Completed" if code == 0 else "Error",
-        "startedAt": timestamp(start_time.timestamp()) if start_time else at,
-        "finishedAt": at,
+        "startedAt": timestamp(start_time.timestamp()) if start_time else finished_at,
+        "finishedAt": finished_at,
     }
 
 
@@ -149,11 +149,11 @@ def _container(
     return status
 
 
-def _condition(condition_type: str, is_true: bool, at: str, reason: str = "") -> Status:
+def _condition(condition_type: str, is_true: bool, time: str, reason: str = "") -> Status:
     condition: Status = {
         "type": condition_type,
         "status": "True" if is_true else "False",
-        "lastTransitionTime": at,
+        "lastTransitionTime": time,
     }
     if reason:
         condition["reason"] = reason

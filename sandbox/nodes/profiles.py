@@ -167,7 +167,7 @@ def status_body(machine: Machine, now: float) -> dict[str, Any]:
     }
     if machine.gpus:
         resources[GPU] = str(machine.gpus)
-    at = timestamp(now)
+    time = timestamp(now)
     return {
         "capacity": resources,
         "allocatable": resources,
@@ -177,8 +177,8 @@ def status_body(machine: Machine, now: float) -> dict[str, Any]:
                 "status": status,
                 "reason": reason,
                 "message": "reported by the sandbox",
-                "lastHeartbeatTime": at,
-                "lastTransitionTime": at,
+                "lastHeartbeatTime": time,
+                "lastTransitionTime": time,
             }
             for kind, status, reason in (
                 ("MemoryPressure", "False", "KubeletHasSufficientMemory"),

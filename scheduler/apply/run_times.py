@@ -92,12 +92,12 @@ def limited_runs(snapshot: Snapshot, refused: Collection[str]) -> Iterator[Limit
             run = LimitedRun(group=group)
         else:
             end = start + limit.maximum_s
-            over = [pod for pod in pods if pod.metadata.uid not in refused]
+            pods_to_end = [pod for pod in pods if pod.metadata.uid not in refused]
             run = LimitedRun(
                 group=group,
                 deadline=datetime.fromtimestamp(round(end), UTC),
                 limit=limit,
-                pods=tuple(over) if snapshot.now >= end else (),
+                pods=tuple(pods_to_end) if snapshot.now >= end else (),
             )
         if run.is_over or not run.is_written:
             yield run

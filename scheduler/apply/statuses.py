@@ -150,7 +150,7 @@ class StatusWriter:
         if (is_equal and is_last) or not self._remember_if_new(group, "condition", message):
             return []
         number = max(0, transition_number(latest)) if latest is not None else 0
-        fresh = {
+        new_condition = {
             "type": UNSCHEDULABLE_ON_POOL,
             "nodePool": pool,
             "reason": "Unschedulable",
@@ -161,7 +161,7 @@ class StatusWriter:
             "reasons": [_reason_body(item) for item in reasons],
         }
         others = [as_body(item) for item in conditions if item.node_pool != pool]
-        return [self._patch_group(group, {"schedulingConditions": [*others, fresh]})]
+        return [self._patch_group(group, {"schedulingConditions": [*others, new_condition]})]
 
     def _clear_conditions(self, group: PodGroup) -> list[Callable[[], object]]:
         if not self._remember_if_new(group, "condition", ""):
@@ -198,8 +198,8 @@ class StatusWriter:
 
     def _condition_reason(self, verdict: GroupVerdict) -> str:
         """Return the reason of the pods' conditions: `queue_limited_condition` if only the queue holds them back (ADR 4)."""
-        named = {item.reason for item in verdict.reasons}
-        is_held = bool(named) and named <= HELD_BY_QUEUE
+        reasons = {item.reason for item in verdict.reasons}
+        is_held = bool(reasons) and reasons <= HELD_BY_QUEUE
         return self.params.queue_limited_condition if is_held else UNSCHEDULABLE
 
     def _report_pod(
@@ -308,7 +308,7 @@ def _is_same(current: str | None, desired: str | None) -> bool:
     """Return whether two timestamps mean the same time; other writers may use fractions or an offset."""
     if not current or not desired:
         return (current or None) == desired
-    carried_at, wanted_at = time_or_none(current), time_or_none(desired)
-    if carried_at is None or wanted_at is None:
+    current_time, desired_time = time_or_none(current), time_or_none(desired)
+    if current_time is None or desired_time is None:
         return False
-    return abs((carried_at - wanted_at).total_seconds()) < 1.5
+    return abs((current_time - desired_time).total_seconds()) < 1.5

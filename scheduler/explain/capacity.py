@@ -22,13 +22,13 @@ _QUOTA_WORDS = {
 def capacity_message(refusal: CapacityRefusal, queue_name: str) -> str:
     """Return the message for a refusal; `queue_name` is the display name of the queue."""
     bound = human_amount(refusal.bound, refusal.resource)
-    held = human_amount(refusal.held, refusal.resource)
+    held_text = human_amount(refusal.held, refusal.resource)
     requested = human_amount(refusal.requested, refusal.resource)
     if refusal.reason is CapacityReason.OVER_LIMIT:
         noun, unit = _LIMIT_WORDS[refusal.resource]
         return (
             f"{queue_name} quota has reached the allowable limit of {noun}. "
-            f"Limit is {bound} {unit}, currently {held} {unit} allocated and "
+            f"Limit is {bound} {unit}, currently {held_text} {unit} allocated and "
             f"workload requested {requested} {unit}"
         )
     if refusal.resource == GPU_INDEX:
@@ -37,7 +37,7 @@ def capacity_message(refusal: CapacityRefusal, queue_name: str) -> str:
     return (
         "Non-preemptible workload is over quota. "
         f"Workload requested {requested} {noun}, but {queue_name} quota is {bound} {unit}, "
-        f"while {held} {unit} are already allocated for non-preemptible pods. "
+        f"while {held_text} {unit} are already allocated for non-preemptible pods. "
         "Use a preemptible workload to go over quota."
     )
 

@@ -102,8 +102,8 @@ class CauseFinder:
         if groups.task_count[group] != 1 or groups.only_pod_set[group] == NOWHERE:
             return None
         task = groups.first_task[group]
-        own = fit.tasks.get(task)
-        if own is None or own.checks or state.tasks.status[task] != PENDING:
+        task_fit = fit.tasks.get(task)
+        if task_fit is None or task_fit.checks or state.tasks.status[task] != PENDING:
             return None
         if _disruption_refusal(self._session, group) is not None:
             return None
@@ -111,7 +111,7 @@ class CauseFinder:
             return None
         return (
             state.tasks.task_class[task].index,
-            tuple(map(id, own.counts)),
+            tuple(map(id, task_fit.counts)),
             tuple(refusal.reason for refusal in fit.pod_groups.get(group, ())),
             group in self._turned_away,
             groups.queue[group],

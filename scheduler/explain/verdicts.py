@@ -243,14 +243,15 @@ class _Writer:
     def _held_pods(self, group: int) -> tuple[PodVerdict, ...]:
         """Return the pods of a group that wait after a failed bind, the next to be tried first."""
         tasks = self.session.state.tasks
-        held = []
+        waiting_pods = []
         for task in self.session.state.pod_groups.tasks_of(group):
             pod = tasks.inputs[task]
             failures = self.held.get(f"{pod.namespace}/{pod.name}")
             if failures is not None and tasks.status[task] == TaskStatus.GATED:
-                held.append((failures.next, self._ref(task), failures.text()))
+                waiting_pods.append((failures.next, self._ref(task), failures.text()))
         return tuple(
-            PodVerdict(ref, text, BIND_FAILING) for _, ref, text in sorted(held, key=itemgetter(0))
+            PodVerdict(ref, text, BIND_FAILING)
+            for _, ref, text in sorted(waiting_pods, key=itemgetter(0))
         )
 
     def _task_text(self, task: int) -> str:

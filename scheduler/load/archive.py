@@ -79,8 +79,8 @@ def read_body(path: Path) -> dict[str, Any]:
         raise ArchiveError(f"{path}: expected a zip with {MEMBER}: {error}") from error
     if not isinstance(body, dict) or not isinstance(body.get("rawObjects"), dict):
         raise ArchiveError(f"{path}: expected an object `rawObjects` in {MEMBER}")
-    own = body.get("kaiweb") or {}
-    return {**body, "kaiweb": {**own, "now": float(own.get("now") or taken.timestamp())}}
+    own_part = body.get("kaiweb") or {}
+    return {**body, "kaiweb": {**own_part, "now": float(own_part.get("now") or taken.timestamp())}}
 
 
 def archive_of(body: Mapping[str, Any]) -> Archive:

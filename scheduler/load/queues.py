@@ -46,22 +46,22 @@ class QueueBuilder:
         previous, self._cache = self._cache, {}
         inputs = []
         for name in sorted(queues):
-            queue, used = queues[name], usage.get(name, _NO_USAGE)
+            queue, queue_usage = queues[name], usage.get(name, _NO_USAGE)
             entry = previous.get(name)
-            if entry is None or entry[0] is not queue or entry[1] != used:
+            if entry is None or entry[0] is not queue or entry[1] != queue_usage:
                 converted = self.aside.read(
-                    "Queue", queue, partial(queue_input, origin=self.origin, used=used)
+                    "Queue", queue, partial(queue_input, origin=self.origin, usage=queue_usage)
                 )
                 if converted is None:
                     continue
-                entry = (queue, used, converted)
+                entry = (queue, queue_usage, converted)
             self._cache[name] = entry
             inputs.append(entry[2])
         self._result = same_or_new(self._result, inputs)
         return self._result
 
 
-def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> QueueInput:
+def queue_input(queue: Queue, origin: float, usage: Amounts = _NO_USAGE) -> QueueInput:
     """Return the input of one queue; without `resources` nothing may run in it."""
     spec = queue.spec
     resources = spec.resources or QueueResources()
@@ -72,9 +72,9 @@ def queue_input(queue: Queue, origin: float, used: Amounts = _NO_USAGE) -> Queue
         parent=spec.parent_queue,
         priority=DEFAULT_PRIORITY if spec.priority is None else spec.priority,
         created=queue.metadata.created - origin,
-        cpu=_amounts(resources.cpu, 1.0, used[0]),
-        memory=_amounts(resources.memory, MEGABYTE, used[1]),
-        gpu=_amounts(resources.gpu, 1.0, used[2]),
+        cpu=_amounts(resources.cpu, 1.0, usage[0]),
+        memory=_amounts(resources.memory, MEGABYTE, usage[1]),
+        gpu=_amounts(resources.gpu, 1.0, usage[2]),
         preempt_min_runtime_s=_seconds(spec.preempt_min_runtime),
         reclaim_min_runtime_s=_seconds(spec.reclaim_min_runtime),
         user_fairness=options.user_fairness,

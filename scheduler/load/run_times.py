@@ -1,4 +1,4 @@
-"""What pod groups have declared about their run time: the limits that hold, and when the present runs must have ended."""
+"""The maximum run times of pod groups, and the moments by which their present runs must have ended."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def with_run_times(
     pods: Mapping[str, Pod],
     origin: float,
 ) -> tuple[PodGroupInput, ...]:
-    """Return the pod groups with what they have declared about their run time, for a shard that keeps room.
+    """Return the pod groups with their maximum run times and the ends of their present runs, for backfill.
 
     limits : as `limits_of` returns them
     origin : Unix time that times of the snapshot count from
@@ -64,7 +64,7 @@ def with_run_times(
 def _newest_start(
     pod_group: PodGroupInput, group: PodGroup, pods: list[Pod], origin: float
 ) -> float | None:
-    """Return when the present run began (Unix time), also where only this scheduler knows it yet; None if unknown."""
+    """Return when the present run began (Unix time); None if unknown. The start may not be in the cluster yet."""
     if not pods:
         return None
     if pod_group.last_start is not None:
@@ -82,21 +82,21 @@ def limits_of(
 ) -> dict[str, RunTimeLimit | None]:
     """Return the limits by key of the pod group; None where one carries a deadline, but has no limit any more.
 
-    marked : keys of the pod groups with an annotation of their own about their run time, at least
+    marked : keys of all pod groups with an annotation about their run time; others among them do no harm
     """
-    of_queue = _limits_of_queues(queues)
+    limit_of_queue = _limits_of_queues(queues)
     limits: dict[str, RunTimeLimit | None] = {}
     # Where no queue states a maximum, only the pod groups with an annotation of their own matter.
-    for key in groups if of_queue else sorted(marked):
+    for key in groups if limit_of_queue else sorted(marked):
         group = groups[key]
         annotations = group.metadata.annotations
         is_stated = MAX_RUN_TIME in annotations or RUN_DEADLINE in annotations
-        if not is_stated and group.spec.queue not in of_queue:
+        if not is_stated and group.spec.queue not in limit_of_queue:
             continue
         if not params.owns(group.metadata.labels):
             continue
         limit = limit_of(
-            stated_run_time(annotations), of_queue.get(group.spec.queue, NOTHING_STATED)
+            stated_run_time(annotations), limit_of_queue.get(group.spec.queue, NOTHING_STATED)
         )
         if limit is not None or RUN_DEADLINE in annotations:
             limits[key] = limit
@@ -113,8 +113,8 @@ def _limits_of_queues(queues: Mapping[str, Queue]) -> dict[str, StatedRunTime]:
     if not stated:
         return {}
     parent_of = {name: queue.spec.parent_queue for name, queue in queues.items()}
-    of_queue = {name: inherited(name, parent_of, stated) for name in parent_of}
-    return {name: limit for name, limit in of_queue.items() if limit != NOTHING_STATED}
+    limit_of_queue = {name: inherited(name, parent_of, stated) for name in parent_of}
+    return {name: limit for name, limit in limit_of_queue.items() if limit != NOTHING_STATED}
 
 
 def _run_time_of(queue: Queue) -> StatedRunTime:

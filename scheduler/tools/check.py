@@ -127,25 +127,25 @@ def _gets_gpus_by_claim(pod: Pod) -> bool:
 
 def _capacity(picture: ClusterPicture) -> Iterator[Violation]:
     """Check that no node is above its capacity; shared devices count once, through their reservation."""
-    used: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    used_by_node: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     holders: dict[str, list[str]] = defaultdict(list)
     for pod in picture.placed():
         demand, node = picture.demand(pod), pod.spec.node_name
         for name, amount in demand.amounts.items():
-            used[node][name] += amount
-        used[node]["pods"] += 1
+            used_by_node[node][name] += amount
+        used_by_node[node]["pods"] += 1
         if demand.gpus:
-            used[node][NVIDIA_GPU] += demand.gpus
+            used_by_node[node][NVIDIA_GPU] += demand.gpus
             holders[node].append(pod.key)
         for name, count in demand.mig.items():
-            used[node][name] += count
+            used_by_node[node][name] += count
     nodes = {node.metadata.name: node for node in picture.nodes}
-    for name in sorted(used):
+    for name in sorted(used_by_node):
         if name not in nodes:
             yield Violation("node-missing", (name,), f"pods sit on node {name}, which is gone")
             continue
         has = _allocatable(nodes[name])
-        for resource, amount in sorted(used[name].items()):
+        for resource, amount in sorted(used_by_node[name].items()):
             if resource in has and amount > has[resource]:
                 is_gpu = resource == NVIDIA_GPU
                 rule = "gpu-given-twice" if is_gpu else "node-above-capacity"

@@ -1,4 +1,4 @@
-"""Make something small while it still shows what is looked for: greedy removal of parts."""
+"""Reduce an input to the parts that a fault needs, by greedy removal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def smallest(
     smaller: Callable[[T], Iterable[T]],
     max_trials: int = MAX_TRIALS,
 ) -> T:
-    """Replace the whole by the first smaller version that still shows it, until none does.
+    """Return the smallest version of an input that was reached: each step takes the first smaller one with the fault.
 
     Parameters
     ----------
+    still_shows : whether a version still has the fault
     smaller : yields versions of its argument that lack a part, the largest parts first
     """
     trials = 0

@@ -48,8 +48,8 @@ def bounded_cpu_time() -> Iterator[None]:
 
 
 def put_spoiled(store: Store, resource: Resource, as_type: Any, value: Any) -> None:
-    for bad in spoiled(as_type, value, BASES.get(resource)):
-        event = WatchEvent(type=EventType.ADDED, object=bad, resource_version="9000")
+    for spoiled_object in spoiled(as_type, value, BASES.get(resource)):
+        event = WatchEvent(type=EventType.ADDED, object=spoiled_object, resource_version="9000")
         store.apply(resource, event)
 
 
@@ -59,10 +59,10 @@ def test_the_mirror_shows_the_healthy_pod_beside_hostile_objects(name: str) -> N
     value = hostile_values()[name]
     mirror = Mirror(kinds.KINDS, Writer(sleep=lambda _s: None), now=lambda: datetime.now(UTC))
     for kind in kinds.KINDS:
-        bad = list(spoiled(kind.as_type, value, BASES.get(kind.resource)))
+        spoiled_object = list(spoiled(kind.as_type, value, BASES.get(kind.resource)))
         with bounded_cpu_time():
             mirror.consume(
-                [ListMessage(kind.resource, Listing(items=bad, resource_version="9000"))]
+                [ListMessage(kind.resource, Listing(items=spoiled_object, resource_version="9000"))]
             )
     healthy = WatchEvent(
         type=EventType.ADDED, object=a_pod("healthy", 9001), resource_version="9001"

@@ -1,4 +1,4 @@
-"""The main job on real input, on the embedded cluster."""
+"""From a submitted workload to running pods, on the embedded cluster."""
 
 from __future__ import annotations
 

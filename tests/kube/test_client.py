@@ -117,12 +117,12 @@ def test_each_refusal_raises_the_error_class_of_its_status(
     ]
     with pytest.raises(ConflictError, match="modified"):
         get(gateway)
-    with pytest.raises(TooManyRequestsError) as slow:
+    with pytest.raises(TooManyRequestsError) as throttled:
         get(gateway)
-    assert slow.value.retry_after_s == 7
-    with pytest.raises(ServerError, match="etcd is away") as down:
+    assert throttled.value.retry_after_s == 7
+    with pytest.raises(ServerError, match="etcd is away") as server_error:
         get(gateway)
-    assert down.value.status == 500
+    assert server_error.value.status == 500
 
 
 def test_watch_ends_with_the_stream_and_410_is_gone(server: tuple[HttpGateway, Path]) -> None:

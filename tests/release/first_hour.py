@@ -32,7 +32,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 LIMIT_S = 300.0
 STOP_S = 40.0
 USER = 65533
-INSIDE = "--inside"
+INSIDE_FLAG = "--inside"
 #: Beside the essential packages of Debian, which every system of that family has.
 PROGRAMS = ("python3.11", "make", "git")
 ABSENT = (
@@ -50,8 +50,8 @@ ABSENT = (
     "pip",
 )
 #: Read only, as on the host: libraries, certificates, the resolver's settings. Programs are copied one by one.
-BOUND = ("usr/lib", "usr/lib64", "usr/share", "etc", "proc", "dev")
-UP = re.compile(r"kaiweb is up after ([\d.]+) s")
+BIND_MOUNTED = ("usr/lib", "usr/lib64", "usr/share", "etc", "proc", "dev")
+UP_LINE = re.compile(r"kaiweb is up after ([\d.]+) s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ def script(lines: Sequence[str]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Build the root in a mount namespace of its own, follow README in it, and report."""
-    if arguments[:1] == [INSIDE]:
+    if arguments[:1] == [INSIDE_FLAG]:
         return follow(Root(Path(arguments[1])))
     namespaces = ["--mount"] if os.geteuid() == 0 else ["--mount", "--user", "--map-root-user"]
     with tempfile.TemporaryDirectory(prefix="first-hour-", ignore_cleanup_errors=True) as folder:
-        command = [sys.executable, "-m", "tests.release.first_hour", INSIDE, folder]
+        command = [sys.executable, "-m", "tests.release.first_hour", INSIDE_FLAG, folder]
         return subprocess.run(
             ["unshare", *namespaces, *command], cwd=SOURCE, check=False
         ).returncode
@@ -117,7 +117,7 @@ class Root:
         (self.folder / "usr" / "bin" / "python3").symlink_to("python3.11")
         for name in ("bin", "sbin", "lib", "lib64"):
             (self.folder / name).symlink_to(f"usr/{'bin' if name == 'sbin' else name}")
-        for name in BOUND:
+        for name in BIND_MOUNTED:
             (self.folder / name).mkdir(parents=True)
             subprocess.run(["mount", "--rbind", f"/{name}", self.folder / name], check=True)
         for name in ("tmp", "home/new", "srv"):
@@ -130,8 +130,8 @@ class Root:
                 ["chown", "-R", f"{USER}:{USER}", self.folder / "home", self.folder / "srv"],
                 check=True,
             )
-        with socket.create_server(("127.0.0.1", 0)) as chosen:
-            self.port = chosen.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.port = listener.getsockname()[1]
 
     def start(
         self, command: str, folder: str = "/home/new", *, output: int | None = None
@@ -227,7 +227,7 @@ def _await_start(server: subprocess.Popen[str], output: Output, began: float) ->
             raise RuntimeError("`make run` did not come up")
         time.sleep(0.1)
     seconds = time.monotonic() - began
-    match = UP.search("".join(output.lines))
+    match = UP_LINE.search("".join(output.lines))
     assert match is not None
     start_s = float(match[1])
     cpu_s = _processor_seconds(server.pid)
@@ -237,8 +237,8 @@ def _await_start(server: subprocess.Popen[str], output: Output, began: float) ->
 
 def _second_terminal(root: Root, lines: Sequence[str]) -> Iterator[Step]:
     (root.folder / "home/new/commands.sh").write_text(script(lines))
-    done = root.start("bash ../commands.sh", "/home/new/kaiweb").wait()
-    if done:
+    exit_code = root.start("bash ../commands.sh", "/home/new/kaiweb").wait()
+    if exit_code:
         raise RuntimeError("a command of README failed")
     times = (root.folder / "home/new/times").read_text().splitlines()
     for line, seconds in zip(lines, times, strict=True):
@@ -255,23 +255,25 @@ def _stop(server: subprocess.Popen[str]) -> None:
 
 def _processor_seconds(pid: int) -> float:
     """Return the processor seconds of a process and of all below it, with those of their ended children."""
-    running = list(processes())
-    seconds, below = 0.0, [pid]
-    for parent in below:
-        seconds += sum(each.cpu_s + each.ended_cpu_s for each in running if each.pid == parent)
-        below += [each.pid for each in running if each.parent == parent]
+    snapshot = list(processes())
+    seconds, family = 0.0, [pid]
+    for parent in family:
+        seconds += sum(
+            process.cpu_s + process.ended_cpu_s for process in snapshot if process.pid == parent
+        )
+        family += [process.pid for process in snapshot if process.parent == parent]
     return seconds
 
 
 def _essential_programs() -> Iterator[Path]:
-    """Yield the programs of the packages that no system of Debian's family is without, without Perl."""
-    listed = subprocess.run(
+    """Yield the programs of Debian's essential packages (which every system of that family has), except Perl."""
+    package_lines = subprocess.run(
         ["dpkg-query", "-W", "-f=${Essential} ${Package}\\n"],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    packages = [line.split()[1] for line in listed.splitlines() if line.startswith("yes")]
+    packages = [line.split()[1] for line in package_lines.splitlines() if line.startswith("yes")]
     files = subprocess.run(
         ["dpkg", "-L", *packages], capture_output=True, text=True, check=True
     ).stdout

@@ -15,7 +15,7 @@ JOBS_OF_FILE = ("patient", "frail", "ageless")
 
 
 @pytest.fixture(scope="module")
-def ward(sample: Sample) -> Sample:
+def stale_gangs(sample: Sample) -> Sample:
     """Three running gangs, each of which then loses one pod for good: its Job wants one less."""
     sample.apply("64-staleness.yaml")
     sample.wait_bound(*JOBS_OF_FILE, count=9)
@@ -24,11 +24,11 @@ def ward(sample: Sample) -> Sample:
         "nine running pods",
     )
     for job in JOBS_OF_FILE:
-        wish(sample, job, 2)
+        set_parallelism(sample, job, 2)
     return sample
 
 
-def wish(sample: Sample, job: str, pods: int) -> None:
+def set_parallelism(sample: Sample, job: str, pods: int) -> None:
     body = json.dumps({"spec": {"parallelism": pods}})
     sample.kubectl("patch", "job", job, "--type=merge", "-p", body)
 
@@ -41,42 +41,46 @@ def stale_since(sample: Sample, job: str) -> str:
 @pytest.mark.parametrize(
     ("job", "grace"), [("patient", "10m0s"), ("frail", "5s"), ("ageless", "-1s")]
 )
-def test_the_grace_is_written(ward: Sample, job: str, grace: str) -> None:
-    spec = ward.pod_group_of(job)["spec"]
+def test_the_grace_is_written(stale_gangs: Sample, job: str, grace: str) -> None:
+    spec = stale_gangs.pod_group_of(job)["spec"]
     assert (spec["minMember"], spec["stalenessGracePeriod"]) == (3, grace)
 
 
 @pytest.mark.parametrize("job", JOBS_OF_FILE)
-def test_a_gang_below_its_minimum_is_marked(ward: Sample, job: str) -> None:
-    ward.wait(lambda: stale_since(ward, job), f"the mark of {job}")
+def test_a_gang_below_its_minimum_is_marked(stale_gangs: Sample, job: str) -> None:
+    stale_gangs.wait(lambda: stale_since(stale_gangs, job), f"the mark of {job}")
 
 
-def test_the_survivors_go_when_the_grace_is_over(ward: Sample) -> None:
-    since = datetime.fromisoformat(stale_since(ward, "frail"))
-    group = ward.pod_group_of("frail")["metadata"]["name"]
-    ward.wait(lambda: not ward.bound("frail"), "the end of the survivors")
+def test_the_survivors_go_when_the_grace_is_over(stale_gangs: Sample) -> None:
+    since = datetime.fromisoformat(stale_since(stale_gangs, "frail"))
+    group = stale_gangs.pod_group_of("frail")["metadata"]["name"]
+    stale_gangs.wait(lambda: not stale_gangs.bound("frail"), "the end of the survivors")
     expected = ("Normal", "StaleJob", "Job is stale. 2 pods are active, minMember is 3")
-    ward.wait(lambda: expected in ward.events_of("PodGroup", group), f"the event {expected}")
+    stale_gangs.wait(
+        lambda: expected in stale_gangs.events_of("PodGroup", group), f"the event {expected}"
+    )
     text = "Workload doesn't meet the minimum required number of pods (3), evicting remaining pod: "
-    start = f"{text}{ward.namespace}/frail-"
+    start = f"{text}{stale_gangs.namespace}/frail-"
 
-    def goodbyes() -> list[Json]:
-        return [e for e in ward.all_events("Evict") if e["message"].startswith(start)]
+    def eviction_events() -> list[Json]:
+        return [e for e in stale_gangs.all_events("Evict") if e["message"].startswith(start)]
 
-    ward.wait(lambda: len(goodbyes()) == 2, "two events Evict")
-    for event in goodbyes():
+    stale_gangs.wait(lambda: len(eviction_events()) == 2, "two events Evict")
+    for event in eviction_events():
         assert event["involvedObject"]["name"] == group
-        at = datetime.fromisoformat(event["firstTimestamp"] or event["eventTime"])
-        assert at >= since + timedelta(seconds=5)
+        evicted_at = datetime.fromisoformat(event["firstTimestamp"] or event["eventTime"])
+        assert evicted_at >= since + timedelta(seconds=5)
 
 
-def test_others_go_on_for_longer_or_for_ever(ward: Sample) -> None:
+def test_others_go_on_for_longer_or_for_ever(stale_gangs: Sample) -> None:
     for job in ("patient", "ageless"):
-        running = [pod for pod in ward.bound(job) if "deletionTimestamp" not in pod["metadata"]]
+        running = [
+            pod for pod in stale_gangs.bound(job) if "deletionTimestamp" not in pod["metadata"]
+        ]
         assert len(running) == 2
 
 
-def test_a_gang_that_recovers_loses_its_mark(ward: Sample) -> None:
-    wish(ward, "patient", 3)
-    ward.wait_bound("patient", count=3)
-    ward.wait(lambda: not stale_since(ward, "patient"), "no mark on patient")
+def test_a_gang_that_recovers_loses_its_mark(stale_gangs: Sample) -> None:
+    set_parallelism(stale_gangs, "patient", 3)
+    stale_gangs.wait_bound("patient", count=3)
+    stale_gangs.wait(lambda: not stale_since(stale_gangs, "patient"), "no mark on patient")

@@ -39,23 +39,25 @@ def equivalents(number: str) -> list[Path]:
 
 def users(manifest: Path) -> list[Path]:
     """Return the files of tests that name a manifest."""
-    here = [GROUPING_TEST] if manifest.parent != MANIFESTS else sorted(TESTS.glob("samples/*.py"))
-    return [file for file in here if f'"{manifest.name}"' in file.read_text()]
+    candidates = (
+        [GROUPING_TEST] if manifest.parent != MANIFESTS else sorted(TESTS.glob("samples/*.py"))
+    )
+    return [file for file in candidates if f'"{manifest.name}"' in file.read_text()]
 
 
 @pytest.mark.shared
 def test_every_sample_has_an_equivalent() -> None:
     files = sorted(shared_path("spec", "sample-manifests").glob("*.yaml"))
     assert files
-    lacking = [
+    without_equivalent = [
         file.name
         for file in files
-        if not any(own.is_file() for own in equivalents(file.name.partition("-")[0]))
+        if not any(manifest.is_file() for manifest in equivalents(file.name.partition("-")[0]))
     ]
-    assert lacking == []
+    assert without_equivalent == []
 
 
 @pytest.mark.parametrize("number", sorted({*GROUPED, *(m.name[:2] for m in MANIFESTS.iterdir())}))
 def test_every_equivalent_is_applied_by_a_test(number: str) -> None:
-    idle = [manifest.name for manifest in equivalents(number) if not users(manifest)]
-    assert idle == []
+    untested = [manifest.name for manifest in equivalents(number) if not users(manifest)]
+    assert untested == []

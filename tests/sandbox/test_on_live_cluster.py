@@ -167,12 +167,14 @@ def test_deployment_rolls_over_and_scales(cluster: LiveCluster) -> None:
         )
 
     cluster.wait(lambda: settled(4), "four replicas")
-    first = {pod["metadata"]["name"] for pod in cluster.pods()}
+    old_pods = {pod["metadata"]["name"] for pod in cluster.pods()}
     owner = cluster.pods()[0]["metadata"]["ownerReferences"][0]
     assert owner["kind"] == "ReplicaSet"
     cluster.patch(DEPLOYMENTS, "web", {"spec": {"template": {"metadata": {"labels": {"v": "2"}}}}})
     cluster.wait(lambda: settled(4) and len(cluster.pods("v=2")) == 4, "the new template")
-    cluster.wait(lambda: not first & {pod["metadata"]["name"] for pod in cluster.pods()}, "no old")
+    cluster.wait(
+        lambda: not old_pods & {pod["metadata"]["name"] for pod in cluster.pods()}, "no old"
+    )
     cluster.patch(DEPLOYMENTS, "web", {"spec": {"replicas": 1}})
     cluster.wait(lambda: settled(1) and len(cluster.pods()) == 1, "one replica")
     sets = cluster.gateway.list(REPLICASETS, as_type=dict, namespace=cluster.namespace).items
@@ -183,10 +185,10 @@ def test_replicaset_replaces_a_lost_pod(cluster: LiveCluster) -> None:
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "it"}}, "template": template()}
     cluster.create(REPLICASETS, "copies", spec)
     cluster.wait(lambda: cluster.status(REPLICASETS, "copies").get("readyReplicas") == 2, "two")
-    lost = cluster.pods()[0]["metadata"]["name"]
-    cluster.gateway.delete(PODS, lost, namespace=cluster.namespace, grace_period_s=0)
+    deleted_pod = cluster.pods()[0]["metadata"]["name"]
+    cluster.gateway.delete(PODS, deleted_pod, namespace=cluster.namespace, grace_period_s=0)
     names = lambda: {pod["metadata"]["name"] for pod in cluster.pods()}  # noqa: E731
-    cluster.wait(lambda: len(names()) == 2 and lost not in names(), "the replacement")
+    cluster.wait(lambda: len(names()) == 2 and deleted_pod not in names(), "the replacement")
 
 
 def test_statefulset_starts_in_order_and_keeps_names(cluster: LiveCluster) -> None:

@@ -78,7 +78,7 @@ def _token_of(request: HttpRequest) -> str | None:
 
 
 def _external(identity: Identity) -> ExternalUser:
-    """Return the identity with a name that an account can have; the cluster's own name is what it is known by."""
+    """Return the identity with a user name that an account can have; its subject is the name in the cluster."""
     account = SERVICE_ACCOUNT.fullmatch(identity.username)
     name = f"{account[2]}@{account[1]}" if account else UNUSABLE.sub("_", identity.username)
     return ExternalUser(

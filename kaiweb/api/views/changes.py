@@ -338,13 +338,13 @@ def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
 
 def _effective_rights(request: Request, row: ChangeSet) -> Rights:
     """Return the caller's rights, or those of the approving admin under the caller's name."""
-    own = caller(request)
-    if row.state != ChangeSetState.APPROVED or row.decided_by is None or own.is_admin:
-        return own
+    caller_rights = caller(request)
+    if row.state != ChangeSetState.APPROVED or row.decided_by is None or caller_rights.is_admin:
+        return caller_rights
     approving = rights_of(row.decided_by)
     if not approving.is_admin or not row.decided_by.is_active:
         raise Problem("forbidden", f"{approving.username}, who approved it, is no longer an admin")
-    return replace(approving, username=own.username)
+    return replace(approving, username=caller_rights.username)
 
 
 def _check_preview(

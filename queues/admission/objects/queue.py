@@ -67,17 +67,17 @@ def _against_parent(queue: QueueShape, tree: Tree) -> Iterator[str]:
         raise DeniedError(f"parent queue {queue.parent} has no resources defined")
     siblings = [tree[name] for name in hierarchy.children(tree, parent.name) if name != queue.name]
     for resource in ORDER:
-        own, above = _quota(queue, resource), _quota(parent, resource)
-        if own > above:
+        own_quota, parent_quota = _quota(queue, resource), _quota(parent, resource)
+        if own_quota > parent_quota:
             yield (
-                f"child queue {NAMES[resource]} quota ({_number(own, resource)}) exceeds parent queue "
-                f"{parent.name} {NAMES[resource]} quota ({_number(above, resource)})"
+                f"child queue {NAMES[resource]} quota ({_number(own_quota, resource)}) exceeds parent queue "
+                f"{parent.name} {NAMES[resource]} quota ({_number(parent_quota, resource)})"
             )
-        total = own + sum(_quota(sibling, resource) for sibling in siblings)
-        if total > above:
+        total = own_quota + sum(_quota(sibling, resource) for sibling in siblings)
+        if total > parent_quota:
             yield (
                 f"total children {NAMES[resource]} quota ({_number(total, resource)}) exceeds parent "
-                f"queue {parent.name} {NAMES[resource]} quota ({_number(above, resource)})"
+                f"queue {parent.name} {NAMES[resource]} quota ({_number(parent_quota, resource)})"
             )
 
 
@@ -85,10 +85,10 @@ def _against_children(queue: QueueShape, children: list[QueueShape]) -> Iterator
     for resource in ORDER:
         above = _quota(queue, resource)
         for child in children:
-            own = _quota(child, resource)
-            if own > above:
+            child_quota = _quota(child, resource)
+            if child_quota > above:
                 yield (
-                    f"child queue {child.name} {NAMES[resource]} quota ({_number(own, resource)}) "
+                    f"child queue {child.name} {NAMES[resource]} quota ({_number(child_quota, resource)}) "
                     f"exceeds parent {NAMES[resource]} quota ({_number(above, resource)})"
                 )
         total = sum(_quota(child, resource) for child in children)

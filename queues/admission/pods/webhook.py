@@ -47,10 +47,10 @@ def _is_ours(pod: Json, settings: AdmissionSettings) -> bool:
 
 def _fill_namespace(pod: Json, namespace: str) -> None:
     metadata = pod["metadata"] = map_at(pod, "metadata")
-    own = metadata.get("namespace")
-    if own and own != namespace:
+    stated_namespace = metadata.get("namespace")
+    if stated_namespace and stated_namespace != namespace:
         raise DeniedError(
-            f"error: the namespace from the provided object {own} does not match the namespace {namespace}"
+            f"error: the namespace from the provided object {stated_namespace} does not match the namespace {namespace}"
         )
     if namespace:
         metadata["namespace"] = namespace

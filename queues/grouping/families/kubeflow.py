@@ -58,8 +58,8 @@ def _launcher_exists(ctx: Context) -> bool:
         keys.KUBEFLOW_JOB_NAME: name_of(ctx.top),
         keys.KUBEFLOW_JOB_ROLE: LAUNCHER.lower(),
     }
-    own = labels_of(ctx.pod)
-    if all(own.get(key) == value for key, value in launcher_labels.items()):
+    pod_labels = labels_of(ctx.pod)
+    if all(pod_labels.get(key) == value for key, value in launcher_labels.items()):
         return not dig(ctx.pod, "metadata", "deletionTimestamp")
     pods = ctx.lookups.pods(namespace_of(ctx.pod), launcher_labels)
     return any(not dig(pod, "metadata", "deletionTimestamp") for pod in pods)

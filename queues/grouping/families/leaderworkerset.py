@@ -152,9 +152,11 @@ def _layout(ctx: Context, size: int) -> Layout | None:
 
 
 def _segment_size(ctx: Context) -> int | None:
-    own = count_at(ctx.top, "spec", "leaderWorkerTemplate", "subGroupPolicy", "subGroupSize")
-    if own is not None:
-        return own
+    segment_size = count_at(
+        ctx.top, "spec", "leaderWorkerTemplate", "subGroupPolicy", "subGroupSize"
+    )
+    if segment_size is not None:
+        return segment_size
     text = first_of(keys.SEGMENT_SIZE, annotations_of(ctx.top), _worker_annotations(ctx))
     if not text:
         return None

@@ -28,9 +28,9 @@ def volcano_job_grouper(ctx: Context) -> Metadata:
 def _task_minimum(task: object) -> int:
     path = f"spec.tasks[name={dig_text(task, 'name')}]"
     replicas = count_at(task, "replicas", default=1, below=path) or 0
-    own = (
+    min_available = (
         count_at(task, "minAvailable", below=path)
         if dig(task, "minAvailable") is not None
         else None
     )
-    return replicas if own is None else own
+    return replicas if min_available is None else min_available

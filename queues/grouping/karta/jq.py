@@ -90,8 +90,8 @@ class Evaluator:
             self._stop()
 
     def _refuse_overran(self, expression: str) -> None:
-        at, why = self._overran.get(expression, (0.0, ""))
-        if why and self.clock() - at < CACHE_S:
+        overran_at, why = self._overran.get(expression, (0.0, ""))
+        if why and self.clock() - overran_at < CACHE_S:
             raise JqOverrunError(f"jq expression {expression!r} {why}")
 
     def _note(self, expression: str, why: str) -> None:

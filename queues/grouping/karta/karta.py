@@ -210,9 +210,9 @@ def _scale(definition: Definition, name: str, top: Json) -> int:
 
 
 def _product(definition: Definition, part: Component, top: Json) -> int:
-    own = _own_scale(part, top)
+    own_scale = _own_scale(part, top)
     below = sum(_product(definition, child, top) for child in definition.children(part.name))
-    return own * below if own and below else own or below
+    return own_scale * below if own_scale and below else own_scale or below
 
 
 def _own_scale(part: Component, top: Json) -> int:

@@ -141,8 +141,8 @@ def _place(error: yaml.YAMLError) -> str:
     """Return where and why a text is not YAML, in one line."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    at = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-    return f"{at}: not readable as YAML: {problem}"
+    position_text = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+    return f"{position_text}: not readable as YAML: {problem}"
 
 
 def _file_label(file: Path) -> str:

@@ -310,8 +310,8 @@ def touch_deletion(obj: Obj, grace_s: int) -> None:
     """Mark an object as being deleted in `grace_s` seconds."""
     meta = obj["metadata"]
     repeated = "deletionTimestamp" in meta
-    at = clock.now()
-    meta["deletionTimestamp"] = clock.stamp(at + clock.seconds(grace_s))
+    deleted_at = clock.now()
+    meta["deletionTimestamp"] = clock.stamp(deleted_at + clock.seconds(grace_s))
     meta["deletionGracePeriodSeconds"] = grace_s
     if meta.get("generation") and not repeated:
         meta["generation"] += 1

@@ -12,12 +12,12 @@ def now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-def stamp(at: dt.datetime | None = None) -> str:
+def stamp(moment: dt.datetime | None = None) -> str:
     """Return a time (now by default) in RFC 3339 with whole seconds, as in metadata."""
-    if at is None:
+    if moment is None:
         # Every write needs the current time, and this is more than twice as fast as through a datetime.
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return format_time(at)
+    return format_time(moment)
 
 
 def seconds(count: float) -> dt.timedelta:

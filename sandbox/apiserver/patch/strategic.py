@@ -42,9 +42,9 @@ def apply_strategic(value: Obj, patch: Obj, shape: Shape | None) -> Obj:
     for key, order in patch.items():
         if key.startswith(_ORDER):
             field = key.removeprefix(_ORDER)
-            below = shape.child(field) if shape else None
+            item_shape = shape.child(field) if shape else None
             if isinstance(result.get(field), list):
-                result[field] = _ordered(result[field], order, value.get(field) or [], below)
+                result[field] = _ordered(result[field], order, value.get(field) or [], item_shape)
     return result
 
 
@@ -91,8 +91,8 @@ def _ordered(
 ) -> list[Any]:
     """Sort merged items: those in `order` in that order, with the others in between.
 
-    An item that is not in `order` precedes one that is only if it preceded it before the patch. So new
-    items of a patch come first, as on the real server.
+    Another item comes before an item of `order` only if both existed before the patch, in that sequence.
+    So new items of a patch come first, as on the real server.
     """
     key = shape.merge_key if shape else ""
 

@@ -133,11 +133,15 @@ def _resources(crd: Obj) -> list[ServedResource]:
 
 def _subresources(version: Obj, names: Obj) -> dict[str, Obj]:
     declared: dict[str, Any] = version.get("subresources") or {}
-    plural, served = names["plural"], {}
+    plural, subresources = names["plural"], {}
     if "status" in declared:
-        served["status"] = {"name": f"{plural}/status", "kind": names["kind"], "verbs": _SUB_VERBS}
+        subresources["status"] = {
+            "name": f"{plural}/status",
+            "kind": names["kind"],
+            "verbs": _SUB_VERBS,
+        }
     if "scale" in declared:
-        served["scale"] = {
+        subresources["scale"] = {
             "name": f"{plural}/scale",
             "kind": "Scale",
             "group": "autoscaling",
@@ -145,7 +149,7 @@ def _subresources(version: Obj, names: Obj) -> dict[str, Obj]:
             "verbs": _SUB_VERBS,
             "paths": declared["scale"],
         }
-    return served
+    return subresources
 
 
 def _check_definition(crd: Obj) -> list[Cause]:

@@ -20,8 +20,8 @@ def age(text: str | None, now: dt.datetime | None = None) -> str:
     """Return how long ago a timestamp was, in kubectl's short form."""
     if not text:
         return "<unknown>"
-    at = time_or_none(text)
-    return human_duration((now or clock.now()) - at) if at else "<invalid>"
+    created_at = time_or_none(text)
+    return human_duration((now or clock.now()) - created_at) if created_at else "<invalid>"
 
 
 def human_duration(span: dt.timedelta) -> str:

@@ -213,7 +213,7 @@ def _write_status(
 ) -> None:
     active = [pod for pod in pods if pod.is_active]
     terminating = sum(1 for pod in pods if pod.is_terminating and not pod.is_finished)
-    at = timestamp(now)
+    time = timestamp(now)
     desired: Json = {
         "active": len(active) or None,
         "ready": sum(1 for pod in active if pod.is_ready),
@@ -224,28 +224,28 @@ def _write_status(
     }
     if _is_indexed(job):
         desired["completedIndexes"] = _format_indexes(counts.completed) or None
-    desired["conditions"] = _conditions(job, end, at, is_final=not active and not terminating)
+    desired["conditions"] = _conditions(job, end, time, is_final=not active and not terminating)
     if any(c["type"] == "Complete" for c in desired["conditions"] or ()):
-        desired["completionTime"] = at
+        desired["completionTime"] = time
     result.set_status(JOBS, job, job.status, desired)
 
 
-def _conditions(job: Job, end: _End | None, at: str, *, is_final: bool) -> list[Json] | None:
+def _conditions(job: Job, end: _End | None, time: str, *, is_final: bool) -> list[Json] | None:
     conditions: list[Json] = list(job.status.get("conditions") or ())
     types = {condition["type"]: condition for condition in conditions}
 
     def put(kind: str, status: str, reason: str, message: str) -> None:
         if types.get(kind, {}).get("status") == status:
             return
-        fresh = {
+        new_condition = {
             "type": kind,
             "status": status,
             "reason": reason,
             "message": message,
-            "lastProbeTime": at,
-            "lastTransitionTime": at,
+            "lastProbeTime": time,
+            "lastTransitionTime": time,
         }
-        conditions[:] = [c for c in conditions if c["type"] != kind] + [fresh]
+        conditions[:] = [c for c in conditions if c["type"] != kind] + [new_condition]
 
     if job.spec.suspend:
         put("Suspended", "True", "JobSuspended", "Job suspended")

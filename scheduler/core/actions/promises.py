@@ -28,8 +28,8 @@ def promised_views(session: Session) -> list[GangView]:
     least: dict[int, int] = {}
     for view in views:
         if view.pod_group in groups:
-            own = priority[view.pod_group]
-            least[view.queue] = min(least.get(view.queue, own), own)
+            group_priority = priority[view.pod_group]
+            least[view.queue] = min(least.get(view.queue, group_priority), group_priority)
     return [
         view
         for view in views

@@ -219,8 +219,8 @@ def _charge_nodes(state: ClusterState) -> None:
                 releasing = np.array(nodes.releasing_rows[row]) + taken
                 nodes.releasing_rows[row][:] = releasing.tolist()
             if row == GPU_ROW:
-                used = np.array(nodes.whole_gpus_used) + taken
-                nodes.whole_gpus_used[:] = used.tolist()
+                whole_gpus = np.array(nodes.whole_gpus_used) + taken
+                nodes.whole_gpus_used[:] = whole_gpus.tolist()
 
 
 def _split_shared_claims(state: ClusterState) -> None:

@@ -131,29 +131,31 @@ class KeptState:
         old, groups = state.cluster_input, state.pod_groups
         if new.pod_groups is old.pod_groups and new.other_pods is old.other_pods:
             return True
-        fresh, gone = self._changed_groups(state, new.pod_groups)
+        new_groups, removed_by_name = self._changed_groups(state, new.pod_groups)
         other_parts, other_pods = other_pieces(old.other_pods, new.other_pods)
-        tasks = [task for group in fresh for task in group.tasks] + [pod.task for pod in other_pods]
+        tasks = [task for group in new_groups for task in group.tasks] + [
+            pod.task for pod in other_pods
+        ]
         if not _are_known(state, tasks):
             return False
         removed: list[int] = []
         added: list[PodGroupInput] = []
-        for group in fresh:
-            index = gone.pop(_name(group), None)
+        for group in new_groups:
+            index = removed_by_name.pop(_name(group), None)
             if index is not None and _has_shape_of(groups.inputs[index], group):
                 self._overwrite(state, index, group)
                 continue
             added.append(group)
             if index is not None:
                 removed.append(index)
-        removed += gone.values()
+        removed += removed_by_name.values()
         if added or removed or new.other_pods is not old.other_pods:
             self._take_off(state, removed, _removed_others(state, other_parts))
             added.sort(key=age_of)
             places = [bisect_left(groups.inputs, age_of(group), key=age_of) for group in added]
             parts = group_pieces(len(groups), removed, places)
             self._put_in(state, Splice(state, added, parts, other_pods, other_parts))
-        self._by_name.update((_name(group), group) for group in fresh)
+        self._by_name.update((_name(group), group) for group in new_groups)
         return len(self._by_name) == len(groups)
 
     def _changed_groups(
@@ -264,8 +266,8 @@ def difference(
     """
     if old is new:
         return [], []
-    fresh: list[PodGroupInput] = []
-    gone: list[PodGroupInput] = []
+    added: list[PodGroupInput] = []
+    removed: list[PodGroupInput] = []
     i = j = 0
     while i < len(old) and j < len(new):
         if old[i] is new[j]:
@@ -274,12 +276,12 @@ def difference(
             continue
         before, after = (f"{group.namespace}/{group.name}" for group in (old[i], new[j]))
         if before <= after:
-            gone.append(old[i])
+            removed.append(old[i])
             i += 1
         if after <= before:
-            fresh.append(new[j])
+            added.append(new[j])
             j += 1
-    return fresh + list(new[j:]), gone + list(old[i:])
+    return added + list(new[j:]), removed + list(old[i:])
 
 
 def _common_length(

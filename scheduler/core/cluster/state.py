@@ -205,9 +205,9 @@ class ClusterState:
             if hold is LEAVING_HOLD:
                 self._add(nodes.releasing_rows[row], node, amount)
             if row == GPU_ROW:
-                used = nodes.whole_gpus_used
-                entries.append((used, node, used[node]))
-                used[node] += amount
+                whole_gpus = nodes.whole_gpus_used
+                entries.append((whole_gpus, node, whole_gpus[node]))
+                whole_gpus[node] += amount
         task_class = self.tasks.task_class[task]
         if task_class.is_shared:
             memory = task_class.memory_on(nodes.gpu_memory[node])
@@ -334,9 +334,9 @@ class ClusterState:
         nodes = self.nodes
         for node, shared_gpus in enumerate(nodes.shared_gpus):
             for gpu_group, gpu in shared_gpus.items():
-                held = gpu[ALLOCATED_COLUMN] - max(gpu[RELEASING_COLUMN], 0.0)
+                held_memory = gpu[ALLOCATED_COLUMN] - max(gpu[RELEASING_COLUMN], 0.0)
                 is_negative = min(gpu[USED_COLUMN], gpu[ALLOCATED_COLUMN]) < 0
-                if held > nodes.gpu_memory[node] or is_negative:
+                if held_memory > nodes.gpu_memory[node] or is_negative:
                     raise InvariantError(
                         f"GPU group {gpu_group} on node {nodes.names[node]}: ledger {list(gpu)} "
                         f"does not fit a device of {nodes.gpu_memory[node]} MiB"

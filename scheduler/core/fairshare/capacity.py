@@ -93,16 +93,16 @@ def refuse_at_gate(
     else:
         bounds, allocated = ledger.quotas, ledger.allocated_non_preemptible
     for index in ledger.paths[queue]:
-        bound, held = bounds[index], allocated[index]
+        bound, held_amounts = bounds[index], allocated[index]
         for resource in RESOURCES:
             amount = requested[resource]
-            if amount and bound[resource] + TOLERANCE < held[resource] + amount:
+            if amount and bound[resource] + TOLERANCE < held_amounts[resource] + amount:
                 return CapacityRefusal(
                     reason=gate,
                     queue=index,
                     resource=resource,
                     bound=bound[resource],
-                    held=held[resource],
+                    held=held_amounts[resource],
                     requested=amount,
                     requested_all=requested,
                     preemptible=preemptible,

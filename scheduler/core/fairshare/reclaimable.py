@@ -89,8 +89,8 @@ def can_reclaim(ledger: QueueLedger, reclaimer: Reclaimer) -> bool:
         return False
     if reclaimer.preemptible:
         return True
-    held = ledger.allocated_non_preemptible[queue]
-    return stays_within_quota(ledger, queue, held, required)
+    allocated = ledger.allocated_non_preemptible[queue]
+    return stays_within_quota(ledger, queue, allocated, required)
 
 
 def diverging_pair(ledger: QueueLedger, reclaimer: int, victim: int) -> tuple[int, int]:
@@ -118,38 +118,38 @@ def may_hold_victims(ledger: QueueLedger, reclaimer: Reclaimer, victim_queue: in
     from queues that are above their allocatable share in some resource. A reclaimer with `by_priority` that
     stays within its quota may take from every queue of lower priority.
     """
-    own, other = diverging_pair(ledger, reclaimer.queue, victim_queue)
-    held = ledger.allocated[other]
-    if not stays_within_quota(ledger, own, ledger.allocated[own], reclaimer.required):
-        return exceeds_somewhere(held, ledger.allocatable[other])
-    if may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=True):
+    own_queue, victim_ancestor = diverging_pair(ledger, reclaimer.queue, victim_queue)
+    allocated = ledger.allocated[victim_ancestor]
+    if not stays_within_quota(ledger, own_queue, ledger.allocated[own_queue], reclaimer.required):
+        return exceeds_somewhere(allocated, ledger.allocatable[victim_ancestor])
+    if may_take_in_quota(ledger, reclaimer, own_queue, victim_ancestor, is_within_quota=True):
         return True
     is_below = False
-    quota = ledger.quotas[other]
+    quota = ledger.quotas[victim_ancestor]
     for resource in RESOURCES:
         if reclaimer.required[resource] <= 0 or quota[resource] == inf:
             continue
-        if is_above(held[resource], quota[resource]):
+        if is_above(allocated[resource], quota[resource]):
             return True
-        is_below = is_below or is_above(quota[resource], held[resource])
+        is_below = is_below or is_above(quota[resource], allocated[resource])
     return not is_below
 
 
-def may_take_above_share(ledger: QueueLedger, other: int, held: Amounts) -> bool:
+def may_take_above_share(ledger: QueueLedger, queue: int, allocated: Amounts) -> bool:
     """Return whether the other queue holds more than its allocatable share in some resource.
 
     The first rule that allows taking a chunk (KAI: maintain fair share).
 
     Parameters
     ----------
-    other : the queue that loses
-    held : what it holds before the chunk is taken
+    queue : the queue that loses
+    allocated : what it holds before the chunk is taken
     """
-    return exceeds_somewhere(held, ledger.allocatable[other])
+    return exceeds_somewhere(allocated, ledger.allocatable[queue])
 
 
 def may_take_above_quota(
-    ledger: QueueLedger, other: int, held: Amounts, *, is_within_quota: bool
+    ledger: QueueLedger, queue: int, allocated: Amounts, *, is_within_quota: bool
 ) -> bool:
     """Return whether the reclaimer stays within its quota and the other queue is above its own.
 
@@ -157,15 +157,20 @@ def may_take_above_quota(
 
     Parameters
     ----------
-    other : the queue that loses
-    held : what it holds before the chunk is taken
+    queue : the queue that loses
+    allocated : what it holds before the chunk is taken
     is_within_quota : whether the reclaimer's queue stays within quota (`stays_within_quota`)
     """
-    return is_within_quota and exceeds_somewhere(held, ledger.quotas[other])
+    return is_within_quota and exceeds_somewhere(allocated, ledger.quotas[queue])
 
 
 def may_take_in_quota(
-    ledger: QueueLedger, reclaimer: Reclaimer, own: int, other: int, *, is_within_quota: bool
+    ledger: QueueLedger,
+    reclaimer: Reclaimer,
+    own_queue: int,
+    victim_queue: int,
+    *,
+    is_within_quota: bool,
 ) -> bool:
     """Return whether queue priority allows taking what the other queue holds within its quota.
 
@@ -178,13 +183,15 @@ def may_take_in_quota(
     return (
         reclaimer.by_priority
         and is_within_quota
-        and ledger.priorities[own] > ledger.priorities[other]
+        and ledger.priorities[own_queue] > ledger.priorities[victim_queue]
     )
 
 
-def stays_within_quota(ledger: QueueLedger, queue: int, held: Amounts, required: Amounts) -> bool:
+def stays_within_quota(
+    ledger: QueueLedger, queue: int, allocated: Amounts, required: Amounts
+) -> bool:
     """Return whether a queue that holds some amounts may take more within its quota."""
-    return fits_within(plus(held, required), ledger.quotas[queue])
+    return fits_within(plus(allocated, required), ledger.quotas[queue])
 
 
 def find_violation(
@@ -231,16 +238,20 @@ def _take_chunks(
     remaining: dict[int, Amounts],
 ) -> StrategyViolation | None:
     """Subtract the chunks of one leaf queue from `remaining`, checking before each one."""
-    own, other = diverging_pair(ledger, reclaimer.queue, leaf)
-    is_within_quota = stays_within_quota(ledger, own, before.allocated[own], reclaimer.required)
+    own_queue, victim_queue = diverging_pair(ledger, reclaimer.queue, leaf)
+    is_within_quota = stays_within_quota(
+        ledger, own_queue, before.allocated[own_queue], reclaimer.required
+    )
     for chunk in chunks:
-        held = remaining.get(other, before.allocated[other])
+        held = remaining.get(victim_queue, before.allocated[victim_queue])
         if not (
-            may_take_above_share(ledger, other, held)
-            or may_take_above_quota(ledger, other, held, is_within_quota=is_within_quota)
-            or may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=is_within_quota)
+            may_take_above_share(ledger, victim_queue, held)
+            or may_take_above_quota(ledger, victim_queue, held, is_within_quota=is_within_quota)
+            or may_take_in_quota(
+                ledger, reclaimer, own_queue, victim_queue, is_within_quota=is_within_quota
+            )
         ):
-            return StrategyViolation(queue=other, remaining=held)
+            return StrategyViolation(queue=victim_queue, remaining=held)
         for index in ledger.paths[leaf]:
             remaining[index] = minus(remaining.get(index, before.allocated[index]), chunk)
     return None
@@ -260,29 +271,31 @@ def _check_levels(
     Non-preemptible work must stay within the quota of each.
     """
     requested = {r for r in RESOURCES if reclaimer.required[r] > 0}
-    for own in ledger.paths[reclaimer.queue]:
-        held = plus(remaining.get(own, before.allocated[own]), reclaimer.required)
+    for own_queue in ledger.paths[reclaimer.queue]:
+        allocated = plus(remaining.get(own_queue, before.allocated[own_queue]), reclaimer.required)
         for sibling in sorted(remaining):
-            if sibling == own or ledger.parents[sibling] != ledger.parents[own]:
+            if sibling == own_queue or ledger.parents[sibling] != ledger.parents[own_queue]:
                 continue
             for resource in sorted(lost_resources[sibling] | requested):
-                ratio = _saturation(held[resource], ledger.fair_shares[own][resource])
+                ratio = _saturation(allocated[resource], ledger.fair_shares[own_queue][resource])
                 sibling_share = ledger.fair_shares[sibling][resource]
                 sibling_ratio = _saturation(remaining[sibling][resource], sibling_share)
-                is_above_share = is_above(held[resource], ledger.fair_shares[own][resource])
+                is_above_share = is_above(
+                    allocated[resource], ledger.fair_shares[own_queue][resource]
+                )
                 is_sibling_ahead = is_above(sibling_ratio, ratio * multiplier)
                 if is_above_share and sibling_share > 0 and not is_sibling_ahead:
                     return SaturationViolation(
-                        queue=own,
+                        queue=own_queue,
                         sibling=sibling,
                         resource=resource,
                         ratio=ratio,
                         sibling_ratio=sibling_ratio,
                     )
         if not reclaimer.preemptible:
-            non_preemptible = before.allocated_non_preemptible[own]
-            if not stays_within_quota(ledger, own, non_preemptible, reclaimer.required):
-                return QuotaViolation(queue=own)
+            non_preemptible = before.allocated_non_preemptible[own_queue]
+            if not stays_within_quota(ledger, own_queue, non_preemptible, reclaimer.required):
+                return QuotaViolation(queue=own_queue)
     return None
 
 

@@ -46,9 +46,9 @@ def decayed_usage(
     weight = np.ones(int(inside.sum()))
     if half_life_s is not None and half_life_s > 0:
         weight = np.exp2((times_s[inside] - now_s) / half_life_s)
-    used: Floats = np.tensordot(weight, allocated[inside], axes=1)
+    usage: Floats = np.tensordot(weight, allocated[inside], axes=1)
     available: Floats = np.tensordot(weight, capacity[inside], axes=1)[:, None]
-    return np.divide(used, available, out=np.zeros_like(used), where=available > 0)
+    return np.divide(usage, available, out=np.zeros_like(usage), where=available > 0)
 
 
 def tumbling_start(anchor_s: float, window_s: float, now_s: float) -> float:

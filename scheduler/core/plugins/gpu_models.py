@@ -97,8 +97,8 @@ class _ModelHoldings:
             for task in groups.tasks_of(group):
                 classes.add(tasks.task_class[task].index)
                 if QUEUE_ALLOCATED[tasks.status[task]] and tasks.node[task] != NOWHERE:
-                    for cell, held in self._cells(task, tasks.node[task]):
-                        held[cell] += tasks.accepted[task][GPU_INDEX]
+                    for cell, gpus_by_cell in self._cells(task, tasks.node[task]):
+                        gpus_by_cell[cell] += tasks.accepted[task][GPU_INDEX]
         return classes
 
     def _cells(self, task: int, node: int) -> list[tuple[Cell, dict[Cell, float]]]:
@@ -135,8 +135,8 @@ class _ModelHoldings:
         self._add(task, node, -self._state.tasks.accepted[task][GPU_INDEX])
 
     def _add(self, task: int, node: int, gpus: float) -> None:
-        for cell, held in self._cells(task, node):
-            self._state.journal.put(held, cell, held[cell] + gpus)
+        for cell, gpus_by_cell in self._cells(task, node):
+            self._state.journal.put(gpus_by_cell, cell, gpus_by_cell[cell] + gpus)
 
     # ------------------------------------------------------------------------------------ filter
 
@@ -184,9 +184,9 @@ class _ModelHoldings:
             quota = self._quotas.get(cell)
             if non_preemptible is None or quota is None:
                 continue
-            held = non_preemptible[cell]
-            if held + gpus > quota + TOLERANCE:
-                return self._text("quota for non-preemptible work", index, model, quota, held)
+            allocated = non_preemptible[cell]
+            if allocated + gpus > quota + TOLERANCE:
+                return self._text("quota for non-preemptible work", index, model, quota, allocated)
         return None
 
     def _held_as_non_preemptible(self, task: int) -> Mapping[Cell, float] | None:
@@ -201,17 +201,17 @@ class _ModelHoldings:
             return None
         if not groups.semi_preemptible:
             return self._held_non_preemptible
-        held = self._held_non_preemptible.copy()
+        gpus_by_cell = self._held_non_preemptible.copy()
         for semi_preemptible in groups.semi_preemptible:
             if groups.queue[semi_preemptible] in self.bounded_leaves:
                 for protected in protected_tasks(self._session.view(semi_preemptible)):
                     for cell in self._cells_on_path(protected, tasks.node[protected]):
-                        held[cell] += tasks.accepted[protected][GPU_INDEX]
-        return held
+                        gpus_by_cell[cell] += tasks.accepted[protected][GPU_INDEX]
+        return gpus_by_cell
 
-    def _text(self, bound: str, queue: int, model: str, amount: float, held: float) -> str:
+    def _text(self, bound: str, queue: int, model: str, amount: float, allocated: float) -> str:
         name = self._state.queues.shown_names()[queue]
-        return f"queue '{name}' holds {held:g} of its {bound} of {amount:g} {model}"
+        return f"queue '{name}' holds {allocated:g} of its {bound} of {amount:g} {model}"
 
     # ----------------------------------------------------------------------------------- reclaim
 
@@ -239,8 +239,8 @@ class _ModelHoldings:
             gpus = held_by[task][GPU_INDEX]
             if node_of[task] == NOWHERE or not gpus:
                 continue
-            for cell, held in self._cells(task, node_of[task]):
-                if held is self._held and cell in self._quotas and cell[0] not in shared:
+            for cell, gpus_by_cell in self._cells(task, node_of[task]):
+                if gpus_by_cell is self._held and cell in self._quotas and cell[0] not in shared:
                     sums[cell] = sums.get(cell, 0.0) + gpus
         return sums
 

@@ -77,11 +77,11 @@ class _Holdings:
 
     def __init__(self, state: ClusterState) -> None:
         count = len(state.queues)
-        held = state.queue_counts.sorted_held()
+        held_amounts = state.queue_counts.sorted_held()
         pending = state.queue_counts.sorted_pending()
-        self.allocated = _summed([(key[0], key[1], number) for key, number in held], count)
+        self.allocated = _summed([(key[0], key[1], number) for key, number in held_amounts], count)
         self.non_preemptible = _summed(
-            [(key[0], key[1], number) for key, number in held if not key[2]], count
+            [(key[0], key[1], number) for key, number in held_amounts if not key[2]], count
         )
         self.request = self.allocated + _summed([(*key, number) for key, number in pending], count)
         for queue, surplus in _repeated_requests(state).items():

@@ -42,10 +42,10 @@ def charge_minimum(session: Session, pod_group: int) -> None:
     queue = state.pod_groups.queue[pod_group]
     if queue == NOWHERE:
         return
-    charged = state.pod_groups.semi_preemptible
-    held = session.held_by(protected_tasks(session.view(pod_group)))
-    change = minus(held, charged[pod_group])
+    charged_amounts = state.pod_groups.semi_preemptible
+    minimum_amounts = session.held_by(protected_tasks(session.view(pod_group)))
+    change = minus(minimum_amounts, charged_amounts[pod_group])
     if change == NO_AMOUNTS:
         return
-    state.journal.put(charged, pod_group, held)
+    state.journal.put(charged_amounts, pod_group, minimum_amounts)
     session.policy.charge_non_preemptible(state.journal, queue, change)

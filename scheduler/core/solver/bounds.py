@@ -168,11 +168,11 @@ class Places:
         """Return the most that a victim frees, in the order of `_rows`; a shared device counts as a whole one."""
         amounts = self._freed_by_class.get(task_class.index)
         if amounts is None:
-            held = dict(task_class.charge)
+            charge = dict(task_class.charge)
             if task_class.is_shared:
-                held[GPU_ROW] = float(task_class.devices)
-                held[PODS_ROW] += task_class.devices
-            amounts = tuple(held.get(row, 0.0) for row, _ in self._rows)
+                charge[GPU_ROW] = float(task_class.devices)
+                charge[PODS_ROW] += task_class.devices
+            amounts = tuple(charge.get(row, 0.0) for row, _ in self._rows)
             self._freed_by_class[task_class.index] = amounts
         return amounts
 

@@ -69,8 +69,8 @@ def merged(
     if order is None:
         return None
     numbers = np.concatenate([losses.numbers for _, losses in parts])
-    held = np.concatenate([losses.held for _, losses in parts])
-    return Losses(numbers[order], held[order])
+    held_amounts = np.concatenate([losses.held for _, losses in parts])
+    return Losses(numbers[order], held_amounts[order])
 
 
 def _sums(lost_before: Amounts, losses: Floats) -> Floats:

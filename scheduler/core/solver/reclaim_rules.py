@@ -101,13 +101,17 @@ def is_taken_in_quota(session: Session, before: Holdings, reclaimer: Reclaimer, 
     before : what queues held before the search
     """
     ledger = session.policy.ledger
-    own, other = diverging_pair(ledger, reclaimer.queue, leaf)
-    held = before.allocated[other]
-    is_within_quota = stays_within_quota(ledger, own, before.allocated[own], reclaimer.required)
+    own_queue, victim_queue = diverging_pair(ledger, reclaimer.queue, leaf)
+    allocated = before.allocated[victim_queue]
+    is_within_quota = stays_within_quota(
+        ledger, own_queue, before.allocated[own_queue], reclaimer.required
+    )
     return (
-        may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=is_within_quota)
-        and not exceeds_somewhere(held, ledger.allocatable[other])
-        and not exceeds_somewhere(held, ledger.quotas[other])
+        may_take_in_quota(
+            ledger, reclaimer, own_queue, victim_queue, is_within_quota=is_within_quota
+        )
+        and not exceeds_somewhere(allocated, ledger.allocatable[victim_queue])
+        and not exceeds_somewhere(allocated, ledger.quotas[victim_queue])
     )
 
 
@@ -154,13 +158,15 @@ def takeable_gpus(session: Session, reclaimer: Reclaimer, batches: Sequence[Batc
     largest: dict[int, float] = {}
     for batch in batches:
         leaf = session.state.pod_groups.queue[batch.pod_group]
-        own, other = diverging_pair(ledger, reclaimer.queue, leaf)
-        if may_take_in_quota(ledger, reclaimer, own, other, is_within_quota=True):
+        own_queue, victim_queue = diverging_pair(ledger, reclaimer.queue, leaf)
+        if may_take_in_quota(ledger, reclaimer, own_queue, victim_queue, is_within_quota=True):
             return inf
-        largest[other] = max(largest.get(other, 0.0), _gpus_of(session, batch.pod_group))
+        largest[victim_queue] = max(
+            largest.get(victim_queue, 0.0), _gpus_of(session, batch.pod_group)
+        )
     total = 0.0
-    for other, chunk in largest.items():
-        surplus = _surplus_gpus(session, other)
+    for victim_queue, chunk in largest.items():
+        surplus = _surplus_gpus(session, victim_queue)
         if surplus == inf:
             return inf
         if surplus > TOLERANCE:
@@ -175,11 +181,11 @@ def _gpus_of(session: Session, pod_group: int) -> float:
 def _surplus_gpus(session: Session, queue: int) -> float:
     """Return the GPUs above the lowest bound of a queue; inf if another resource is above its bound."""
     ledger = session.policy.ledger
-    held = ledger.allocated[queue]
+    allocated = ledger.allocated[queue]
     bound = list(ledger.allocatable[queue])
     quota = ledger.quotas[queue]
     for resource in (CPU_INDEX, MEMORY_INDEX, GPU_INDEX):
         bound[resource] = min(bound[resource], quota[resource])
-    if any(is_above(held[other], bound[other]) for other in (CPU_INDEX, MEMORY_INDEX)):
+    if any(is_above(allocated[other], bound[other]) for other in (CPU_INDEX, MEMORY_INDEX)):
         return inf
-    return held[GPU_INDEX] - bound[GPU_INDEX]
+    return allocated[GPU_INDEX] - bound[GPU_INDEX]

@@ -130,8 +130,8 @@ def loss_of(session: Session, view: GangView) -> Loss:
         tuple([accepted[task][GPU_INDEX] for task in tasks]),
         len(tasks) == len(active),
     )
-    held = session.requested_by([task for task in active if status[task] != NOMINATED])
-    return Loss(view, batch, held)
+    held_amounts = session.requested_by([task for task in active if status[task] != NOMINATED])
+    return Loss(view, batch, held_amounts)
 
 
 class VictimSequence:
@@ -210,8 +210,8 @@ class VictimSequence:
             if of_leaf is None:
                 return
             numbers = np.arange(len(losses), len(losses) + len(of_leaf))
-            held = np.array([loss.held for loss in of_leaf]).reshape(-1, 3)
-            leaves[queue] = Losses(numbers, held)
+            held_amounts = np.array([loss.held for loss in of_leaf]).reshape(-1, 3)
+            leaves[queue] = Losses(numbers, held_amounts)
             losses += of_leaf
         if not losses or len(self._pod_groups) + len(losses) > self._most_groups:
             return

@@ -258,15 +258,15 @@ def _judge_placement(
         return [labels[node].get(label, "") if label else node for node in nodes(subgroup)]
 
     mismatches: list[Mismatch] = []
-    mine = domains(check.get("subgroup"))
+    own_domains = domains(check.get("subgroup"))
     if "counts" in check:
-        counts = {domain: mine.count(domain) for domain in sorted(set(mine))}
+        counts = {domain: own_domains.count(domain) for domain in sorted(set(own_domains))}
         mismatches += compare_values(f"{title}, counts", dict(check["counts"]), counts)
     if "nodes_used" in check:
-        used = sorted(set(nodes(check.get("subgroup"))))
-        mismatches += compare_values(f"{title}, nodes", sorted(check["nodes_used"]), used)
+        used_nodes = sorted(set(nodes(check.get("subgroup"))))
+        mismatches += compare_values(f"{title}, nodes", sorted(check["nodes_used"]), used_nodes)
     if check.get("single_domain"):
-        mismatches += compare_values(f"{title}, domains used", 1, len(set(mine)))
+        mismatches += compare_values(f"{title}, domains used", 1, len(set(own_domains)))
     if check.get("distinct_domains"):
         per_group = [sorted(set(domains(name))) for name in check.get("subgroups") or ()]
         flat = [domain for group in per_group for domain in group]
@@ -277,6 +277,6 @@ def _judge_placement(
             )
     elif "domains" in check:
         mismatches += compare_values(
-            f"{title}, domains", sorted(check["domains"]), sorted(set(mine))
+            f"{title}, domains", sorted(check["domains"]), sorted(set(own_domains))
         )
     return mismatches

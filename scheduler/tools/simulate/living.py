@@ -138,13 +138,15 @@ class LivingCluster:
 
     def gpus_of_queues(self, session: Session) -> dict[str, float]:
         """Return how many GPUs the pods that run hold after a cycle, by leaf queue."""
-        held = {queue.name: 0.0 for queue in self.queues}
+        gpus_by_queue = {queue.name: 0.0 for queue in self.queues}
         tasks, groups = session.state.tasks, session.state.pod_groups
         for index, task in enumerate(tasks.inputs):
             place = self.places.get(task.uid)
             if place is not None and place.status is TaskStatus.RUNNING:
-                held[groups.inputs[tasks.pod_group[index]].queue] += tasks.accepted[index][2]
-        return held
+                gpus_by_queue[groups.inputs[tasks.pod_group[index]].queue] += tasks.accepted[index][
+                    2
+                ]
+        return gpus_by_queue
 
     def _seen(self, group: PodGroupInput) -> PodGroupInput:
         """Return a pod group as it is now; the same object if nothing about it has changed."""
@@ -202,12 +204,12 @@ class LivingCluster:
         )
 
     def _with_usage(self, queue: QueueInput) -> QueueInput:
-        used = self.usage.get(queue.name)
-        if used is None:
+        usage = self.usage.get(queue.name)
+        if usage is None:
             return queue
         cpu, memory, gpu = (
             _used(amounts, share)
-            for amounts, share in zip((queue.cpu, queue.memory, queue.gpu), used, strict=True)
+            for amounts, share in zip((queue.cpu, queue.memory, queue.gpu), usage, strict=True)
         )
         return replace(queue, cpu=cpu, memory=memory, gpu=gpu)
 

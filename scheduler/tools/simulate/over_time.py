@@ -73,15 +73,15 @@ def simulate_over_time(simulation: TimeInput) -> list[Row]:
     for cycle in range(simulation.cycles):
         cluster.usage = history.fetch(cluster.now_s)
         session = cluster.step()
-        held = cluster.gpus_of_queues(session)
-        _add_to_parents(held, simulation.queues)
+        gpus_by_queue = cluster.gpus_of_queues(session)
+        _add_to_parents(gpus_by_queue, simulation.queues)
         ledger = session.policy.ledger
         for index, name in enumerate(ledger.names):
-            rows.append(Row(cycle, name, held[name], ledger.fair_shares[index][2]))
+            rows.append(Row(cycle, name, gpus_by_queue[name], ledger.fair_shares[index][2]))
         history.record(
             UsageSample(
                 time_s=cluster.now_s,
-                allocated={name: (0.0, 0.0, amount) for name, amount in held.items()},
+                allocated={name: (0.0, 0.0, amount) for name, amount in gpus_by_queue.items()},
                 capacity=(0.0, 0.0, total),
             )
         )
@@ -138,12 +138,12 @@ def _config(k_value: float) -> SchedulerConfig:
     return SchedulerConfig(plugins=plugins)
 
 
-def _add_to_parents(held: dict[str, float], queues: Sequence[QueueInput]) -> None:
+def _add_to_parents(gpus_by_queue: dict[str, float], queues: Sequence[QueueInput]) -> None:
     parent = {queue.name: queue.parent for queue in queues}
-    for name, amount in list(held.items()):
+    for name, amount in list(gpus_by_queue.items()):
         above = parent[name]
         while above:
-            held[above] += amount
+            gpus_by_queue[above] += amount
             above = parent[above]
 
 

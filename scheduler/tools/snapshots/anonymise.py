@@ -71,10 +71,10 @@ def anonymise(body: Mapping[str, Json]) -> dict[str, Json]:
     }
 
 
-def _without_selections(own: Mapping[str, Any]) -> dict[str, Any]:
+def _without_selections(own_part: Mapping[str, Any]) -> dict[str, Any]:
     """Return our own part of the file; the labels that past requests selected nodes by are names."""
-    past = [[{**request, "selection": None}, count] for request, count in own.get(PAST) or ()]
-    return {**own, PAST: past}
+    past = [[{**request, "selection": None}, count] for request, count in own_part.get(PAST) or ()]
+    return {**own_part, PAST: past}
 
 
 def _reduced(value: Json) -> Json:

@@ -58,7 +58,7 @@ def outcome_of(replayed: Replay, workload: str) -> Outcome | None:
     groups = session.state.pod_groups.inputs
     if all(f"{group.namespace}/{group.name}" != workload for group in groups):
         return None
-    own = [
+    group_decisions = [
         decision
         for decision in session.decisions
         if f"{decision.pod_group_namespace}/{decision.pod_group}" == workload
@@ -71,9 +71,9 @@ def outcome_of(replayed: Replay, workload: str) -> Outcome | None:
     ]
     standing = standings(session, verdicts(session, replayed.snapshot.now)).get(workload)
     return Outcome(
-        bound=sum(isinstance(decision, Bind) for decision in own),
-        nominated=sum(isinstance(decision, Nominate) for decision in own),
-        evicted=sum(isinstance(decision, Evict) for decision in own),
+        bound=sum(isinstance(decision, Bind) for decision in group_decisions),
+        nominated=sum(isinstance(decision, Nominate) for decision in group_decisions),
+        evicted=sum(isinstance(decision, Evict) for decision in group_decisions),
         victims=len(victims),
         code=standing.code if standing is not None else "",
     )

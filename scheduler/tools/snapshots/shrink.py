@@ -63,8 +63,8 @@ def _smaller(body: Body, workload: str) -> Iterator[Body]:
     loose = [_key(pod) for pod in objects.get("pods") or () if not _group_of(pod)]
     for chunk in _chunks(loose):
         yield _with(body, _without(objects, "pods", _key, set(chunk)))
-    used = {pod.get("spec", {}).get("nodeName") for pod in objects.get("pods") or ()}
-    nodes = [_key(node) for node in objects.get("nodes") or () if _name(node) not in used]
+    used_nodes = {pod.get("spec", {}).get("nodeName") for pod in objects.get("pods") or ()}
+    nodes = [_key(node) for node in objects.get("nodes") or () if _name(node) not in used_nodes]
     for chunk in _chunks(nodes):
         yield _with(body, _without(objects, "nodes", _key, set(chunk)))
     for name in _unused_queues(objects):
@@ -100,10 +100,10 @@ def _without_groups(objects: Objects, groups: set[str]) -> Objects:
 
 def _unused_queues(objects: Objects) -> Iterator[str]:
     queues = objects.get("queues") or ()
-    used = {group.get("spec", {}).get("queue") for group in objects.get("podGroups") or ()}
-    used |= {queue.get("spec", {}).get("parentQueue") for queue in queues}
-    used |= {_labels(group).get(QUEUE) for group in objects.get("podGroups") or ()}
-    yield from (_name(queue) for queue in queues if _name(queue) not in used)
+    used_queues = {group.get("spec", {}).get("queue") for group in objects.get("podGroups") or ()}
+    used_queues |= {queue.get("spec", {}).get("parentQueue") for queue in queues}
+    used_queues |= {_labels(group).get(QUEUE) for group in objects.get("podGroups") or ()}
+    yield from (_name(queue) for queue in queues if _name(queue) not in used_queues)
 
 
 def _name(item: Json) -> str:

@@ -1,4 +1,4 @@
-"""Creation, update and move of a queue are judged alike: by the tree that comes out, for every resource."""
+"""Creation, update and move of a queue get the same findings if the resulting tree is the same, for every resource."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def test_a_queue_gets_the_same_findings_however_it_comes_to_its_place(
         body("elsewhere", "", {resource: {"quota": -1, "limit": -1} for resource in NOTHING}),
         *(body(f"sibling-{number}", "parent", part) for number, part in enumerate(siblings)),
     ]
-    new, empty, away = (
+    new, without_quota, at_another_parent = (
         body("new", "parent", own),
         body("new", "parent", NOTHING),
         body("new", "elsewhere", own),
     )
 
     created = check(tree(*others), old=None, new=new)
-    updated = check(tree(*others, empty), old=empty, new=new)
-    moved = check(tree(*others, away), old=away, new=new)
+    updated = check(tree(*others, without_quota), old=without_quota, new=new)
+    moved = check(tree(*others, at_another_parent), old=at_another_parent, new=new)
 
     expected = {(finding.pointer, finding.code) for finding in created}
     assert {(finding.pointer, finding.code) for finding in updated} == expected
@@ -69,14 +69,14 @@ def test_children_over_their_parent_are_found_for_exactly_the_resources_that_are
         tree(body("parent", "", parent), *others), old=None, new=body("new", "parent", own)
     )
 
-    over = {
+    expected = {
         f"/quota/{name}"
         for resource, name in names.items()
         if _is_over(
             [part[resource]["quota"] for part in (*siblings, own)], parent[resource]["quota"]
         )
     }
-    assert {f.pointer for f in findings if f.code == "children-over-parent"} == over
+    assert {f.pointer for f in findings if f.code == "children-over-parent"} == expected
 
 
 def _is_over(children: list[int], quota: int) -> bool:

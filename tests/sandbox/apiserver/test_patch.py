@@ -55,10 +55,10 @@ def test_strategic_element_order(pod_shape: Shape) -> None:
 
 
 def test_strategic_delete_and_replace_directives(pod_shape: Shape) -> None:
-    gone = {"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}
-    assert names(apply_strategic(containers("a", "b"), gone, pod_shape)) == ["b"]
-    all_new = {"spec": {"containers": [{"$patch": "replace"}, {"name": "z"}]}}
-    assert names(apply_strategic(containers("a", "b"), all_new, pod_shape)) == ["z"]
+    deletion = {"spec": {"containers": [{"name": "a", "$patch": "delete"}]}}
+    assert names(apply_strategic(containers("a", "b"), deletion, pod_shape)) == ["b"]
+    replacement = {"spec": {"containers": [{"$patch": "replace"}, {"name": "z"}]}}
+    assert names(apply_strategic(containers("a", "b"), replacement, pod_shape)) == ["z"]
 
 
 def test_strategic_set_and_delete_from_primitive_list(pod_shape: Shape) -> None:

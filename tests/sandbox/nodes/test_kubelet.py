@@ -220,13 +220,13 @@ def test_failed_write_is_tried_again() -> None:
 
 
 def runner(gateway: FakeGateway, *pods: SimPod) -> KubeletRunner:
-    timetable = KubeletRunner(
+    kubelet_runner = KubeletRunner(
         gateway, threading.Event(), on_fatal=lambda error: None, clock=lambda: NOW
     )
-    timetable.kubelets.node_seen(node("n1", 8))
+    kubelet_runner.kubelets.node_seen(node("n1", 8))
     for pod in pods:
-        timetable.kubelets.pod_seen(pod, NOW)
-    return timetable
+        kubelet_runner.kubelets.pod_seen(pod, NOW)
+    return kubelet_runner
 
 
 def seeded(gateway: FakeGateway, name: str, **metadata: object) -> None:
@@ -241,9 +241,9 @@ def seeded(gateway: FakeGateway, name: str, **metadata: object) -> None:
 def test_start_writes_a_running_status_and_keeps_other_conditions() -> None:
     gateway = FakeGateway()
     seeded(gateway, "a")
-    timetable = runner(gateway, sim_pod("a"))
-    for step in timetable.kubelets.due(NOW):
-        timetable.perform(step)
+    kubelet_runner = runner(gateway, sim_pod("a"))
+    for step in kubelet_runner.kubelets.due(NOW):
+        kubelet_runner.perform(step)
     status = gateway.raw(PODS, "a", "ns")["status"]
     assert status["phase"] == "Running"
     assert status["startTime"] == "2026-01-01T00:00:00Z"
@@ -256,9 +256,9 @@ def test_reservation_writes_the_device_before_it_runs() -> None:
     gateway = FakeGateway()
     labels = {"app": "kai-resource-reservation"}
     seeded(gateway, "r", labels=labels)
-    timetable = runner(gateway, sim_pod("r", gpus=1, labels=labels))
-    for step in timetable.kubelets.due(NOW):
-        timetable.perform(step)
+    kubelet_runner = runner(gateway, sim_pod("r", gpus=1, labels=labels))
+    for step in kubelet_runner.kubelets.due(NOW):
+        kubelet_runner.perform(step)
     stored = gateway.raw(PODS, "r", "ns")
     assert stored["metadata"]["annotations"] == {RESERVED_DEVICE: device_id("n1", GPU, 0)}
     assert stored["status"]["phase"] == "Running"
@@ -269,9 +269,9 @@ def test_removal_deletes_without_grace() -> None:
     seeded(gateway, "a")
     gateway.delete(PODS, "a", namespace="ns")
     pod = running("a", deletionTimestamp="2026-01-01T00:00:00Z", deletionGracePeriodSeconds=0)
-    timetable = runner(gateway, pod)
-    for step in timetable.kubelets.due(NOW):
-        timetable.perform(step)
+    kubelet_runner = runner(gateway, pod)
+    for step in kubelet_runner.kubelets.due(NOW):
+        kubelet_runner.perform(step)
     assert gateway.names(PODS, "ns") == []
 
 
@@ -279,9 +279,9 @@ def test_temporary_error_puts_the_step_back_and_a_refusal_does_not() -> None:
     gateway = FakeGateway()
     for name in ("a", "b", "c"):
         seeded(gateway, name)
-    timetable = runner(gateway, sim_pod("a"), sim_pod("b"), sim_pod("c"))
+    kubelet_runner = runner(gateway, sim_pod("a"), sim_pod("b"), sim_pod("c"))
     for error in (ServerError("down"), InvalidError("uid"), NotFoundError("gone")):
         gateway.fail_next("patch", "pods", error)
-    for step in timetable.kubelets.due(NOW):
-        timetable.perform(step)
-    assert actions(timetable.kubelets.due(NOW + RETRY_S)) == [(PodAction.START, "a")]
+    for step in kubelet_runner.kubelets.due(NOW):
+        kubelet_runner.perform(step)
+    assert actions(kubelet_runner.kubelets.due(NOW + RETRY_S)) == [(PodAction.START, "a")]

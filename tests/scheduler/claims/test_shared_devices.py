@@ -1,4 +1,4 @@
-"""Devices that share something: partitions the counters of one card, claims the capacity of one device."""
+"""Shared devices: partitions that draw from the counters of one card, and claims that divide the capacity of one device."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_amounts_are_rounded_up_to_the_values_that_the_device_allows() -> None:
     assert valued.names(claim(request(capacity=_bandwidth(6)))) is None
 
 
-def test_a_capacity_that_is_requested_must_be_there_also_on_a_device_for_one() -> None:
+def test_a_requested_capacity_is_required_of_devices_that_are_not_shareable_too() -> None:
     cards = Cluster(
         [
             pool(

@@ -19,21 +19,23 @@ from scheduler.explain.capacity import capacity_message
 from tests.scheduler.core.fairshare.ledgers import gpus, ledger, queue
 
 
-def refused_by_quota(books: QueueLedger, requested: Amounts) -> CapacityRefusal:
+def refused_by_quota(queue_ledger: QueueLedger, requested: Amounts) -> CapacityRefusal:
     gate = CapacityReason.NON_PREEMPTIBLE_OVER_QUOTA
-    refusal = refuse_at_gate(gate, books, 0, requested, preemptible=False)
+    refusal = refuse_at_gate(gate, queue_ledger, 0, requested, preemptible=False)
     assert refusal is not None
     return refusal
 
 
 def test_messages_are_those_kai_writes() -> None:
-    books = ledger(queue("leaf", shown="team A", limit=3, quota=2.5, held=3, non_preemptible=2))
-    over_limit = refuse_over_capacity(books, 0, gpus(1.5), preemptible=True)
+    queue_ledger = ledger(
+        queue("leaf", shown="team A", limit=3, quota=2.5, held=3, non_preemptible=2)
+    )
+    over_limit = refuse_over_capacity(queue_ledger, 0, gpus(1.5), preemptible=True)
     assert capacity_message(over_limit, "team A") == (
         "team A quota has reached the allowable limit of GPUs. "
         "Limit is 3 GPUs, currently 3 GPUs allocated and workload requested 1.5 GPUs"
     )
-    over_quota = refused_by_quota(books, gpus(1))
+    over_quota = refused_by_quota(queue_ledger, gpus(1))
     assert capacity_message(over_quota, "team A") == (
         "Non-preemptible workload is over quota. Workload requested 1 GPUs, but team A quota is "
         "2.5 GPUs, while 2 GPUs are already allocated for non-preemptible pods. "
@@ -42,7 +44,7 @@ def test_messages_are_those_kai_writes() -> None:
 
 
 def test_messages_use_the_unit_of_the_resource() -> None:
-    books = ledger(
+    queue_ledger = ledger(
         queue(
             "leaf",
             limit=(1500.0, inf, inf),
@@ -52,10 +54,10 @@ def test_messages_use_the_unit_of_the_resource() -> None:
         )
     )
     assert capacity_message(
-        refuse_over_capacity(books, 0, (600.0, 0.0, 0.0), preemptible=True), "q"
+        refuse_over_capacity(queue_ledger, 0, (600.0, 0.0, 0.0), preemptible=True), "q"
     ).endswith("Limit is 1.5 cores, currently 1 cores allocated and workload requested 0.6 cores")
     assert "requested 2 GB memory, but q quota is 2.5 GB, while 1 GB" in capacity_message(
-        refused_by_quota(books, (0.0, 2e9, 0.0)), "q"
+        refused_by_quota(queue_ledger, (0.0, 2e9, 0.0)), "q"
     )
 
 

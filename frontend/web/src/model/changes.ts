@@ -33,7 +33,7 @@ export function changeRights(
   };
 }
 
-/** Return the newest change set that the user applied and nobody has undone; an undo is none of them. */
+/** Return the newest change set that the user applied and nobody has undone; undoing change sets do not count. */
 export function lastUndoable(
   newestFirst: readonly ChangeSummary[],
   username: string | undefined,

@@ -16,18 +16,18 @@ export function editsOf(change: Pick<Change, "edits">): DraftEdit[] {
   }));
 }
 
-/** Add an edit. What it says about a field wins over what the draft has said before. */
+/** Add an edit; its value of a field replaces the one in the draft. */
 export function addEdit(edits: readonly DraftEdit[], added: DraftEdit): DraftEdit[] {
-  const before = edits.find(({ name }) => name === added.name);
-  if (before === undefined) return [...edits, added];
+  const earlier = edits.find(({ name }) => name === added.name);
+  if (earlier === undefined) return [...edits, added];
   // A queue that the draft creates does not exist yet, so deleting it only shortens the draft.
-  if (added.action === "delete" && before.action === "create")
+  if (added.action === "delete" && earlier.action === "create")
     return withoutEdit(edits, added.name);
   const merged =
-    added.action === "update" && before.action !== "delete"
-      ? { ...before, edit: mergePatches(before.edit, added.edit) }
+    added.action === "update" && earlier.action !== "delete"
+      ? { ...earlier, edit: mergePatches(earlier.edit, added.edit) }
       : added;
-  return edits.map((edit) => (edit === before ? merged : edit));
+  return edits.map((edit) => (edit === earlier ? merged : edit));
 }
 
 export function withoutEdit(edits: readonly DraftEdit[], name: string): DraftEdit[] {
@@ -38,9 +38,9 @@ export function withoutEdit(edits: readonly DraftEdit[], name: string): DraftEdi
 export function mergePatches(first: QueuePatch, second: QueuePatch): QueuePatch {
   const merged: Record<string, unknown> = { ...first };
   for (const [field, value] of Object.entries(second)) {
-    const before = merged[field];
-    const isMerged = field !== "gpuModels" && isObject(before) && isObject(value);
-    merged[field] = isMerged ? { ...before, ...value } : value;
+    const earlierValue = merged[field];
+    const isMerged = field !== "gpuModels" && isObject(earlierValue) && isObject(value);
+    merged[field] = isMerged ? { ...earlierValue, ...value } : value;
   }
   return merged as QueuePatch;
 }

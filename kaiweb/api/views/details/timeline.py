@@ -44,9 +44,9 @@ class WorkloadTimeline(View):
         return Response({"items": moments})
 
 
-def _moment(at: object, kind: str, what: str, **more: Any) -> dict[str, Any]:
+def _moment(time: object, kind: str, event_text: str, **more: Any) -> dict[str, Any]:
     empty = {"about": "", "text": "", "actor": None, "session": None, "count": 1}
-    return {"at": at, "kind": kind, "what": what, **empty, **more}
+    return {"at": time, "kind": kind, "what": event_text, **empty, **more}
 
 
 def _own(row: PodGroup) -> Iterator[dict[str, Any]]:

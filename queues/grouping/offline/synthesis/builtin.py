@@ -24,8 +24,10 @@ def job_pods(job: Json) -> list[Json]:
     for index in range(capped(count)):
         suffix = stable_suffix(5, uid_of(job), str(index))
         if dig_text(job, "spec", "completionMode") == "Indexed":
-            own = {**labels, "batch.kubernetes.io/job-completion-index": str(index)}
-            pods.append(pod_of(f"{name}-{index}-{suffix}", job, template_of(job), labels=own))
+            labels_of_pod = {**labels, "batch.kubernetes.io/job-completion-index": str(index)}
+            pods.append(
+                pod_of(f"{name}-{index}-{suffix}", job, template_of(job), labels=labels_of_pod)
+            )
         else:
             pods.append(pod_of(f"{name}-{suffix}", job, template_of(job), labels=labels))
     return pods

@@ -56,9 +56,9 @@ class HostPorts:
         """
         del task
         return not any(
-            ports_clash(host_port, used)
+            ports_clash(host_port, used_port)
             for other in staying_tasks(self._state, node)
-            for used in self._state.tasks.task_class[other].constraints.host_ports
+            for used_port in self._state.tasks.task_class[other].constraints.host_ports
             for host_port in task_class.constraints.host_ports
         )
 

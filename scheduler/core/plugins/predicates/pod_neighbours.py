@@ -86,6 +86,6 @@ class PodNeighbours:
         ) and self._neighbours.matches_itself(task, task_class)
 
     def _repelling(self, task: int, task_class: TaskClass) -> list[DomainCounter]:
-        own = self._neighbours.matching_each(task_class, TermKind.ANTI_AFFINITY)
-        others = self._neighbours.owners_matching(task, TermKind.ANTI_AFFINITY)
-        return [counter for _, counter in (*own, *others)]
+        own_counters = self._neighbours.matching_each(task_class, TermKind.ANTI_AFFINITY)
+        other_counters = self._neighbours.owners_matching(task, TermKind.ANTI_AFFINITY)
+        return [counter for _, counter in (*own_counters, *other_counters)]

@@ -84,7 +84,7 @@ class TopologyPlugin:
         if not len(valid) or not search.common_domain_fits(valid):
             if refusals:
                 refusals.unsatisfied(
-                    f": not enough resources in {search.where} to allocate the job"
+                    f": not enough resources in {search.place_text} to allocate the job"
                 )
             return []
         domains = search.candidates(self._pinned(tree, view, member, constraint))
@@ -108,7 +108,7 @@ class TopologyPlugin:
     def _pinned(
         self, tree: DomainTree, view: GangView, member: TreeMember, constraint: TopologyConstraint
     ) -> set[int] | None:
-        """Return the required-level domains where the member runs already; None if it is free."""
+        """Return the required-level domains where the member runs already; None if it may run in any."""
         if not constraint.required_level:
             return None
         leaves = [member] if isinstance(member, PodSetLeaf) else member.pod_sets()
@@ -192,7 +192,7 @@ class _Search:
         refusals.unsatisfied("")
 
     @property
-    def where(self) -> str:
+    def place_text(self) -> str:
         """Return the name, in messages, of the smallest domain that holds all nodes."""
         return "the cluster" if self._common.level == ROOT else self._tree.id_of(self._common)
 

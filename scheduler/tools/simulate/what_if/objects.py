@@ -113,17 +113,17 @@ def manifest_objects(
     errors = tuple(_refused(f"{name}: {error}") for name, error in grouped.errors.items())
     if errors:
         raise QuestionError(*errors)
-    ours = [
+    own_bodies = [
         pod for pod in grouped.pods if pod["spec"].get("schedulerName") == params.scheduler_name
     ]
     warnings = tuple(
         _refused(f"pod {full_name(pod)} has another schedulerName and is not scheduled here")
         for pod in grouped.pods
-        if pod not in ours
+        if pod not in own_bodies
     )
     try:
         groups = [convert(_stamped(body, now), PodGroup) for body in grouped.pod_groups]
-        pods = [convert(_stamped(body, now), Pod) for body in ours]
+        pods = [convert(_stamped(body, now), Pod) for body in own_bodies]
     except BadValueError as error:
         raise QuestionError(_refused(str(error))) from error
     return groups, pods, warnings

@@ -164,20 +164,20 @@ class _Play:
 
     def _sum_up(self, session: Session, now_s: float, next_s: float) -> None:
         """Add what holds from now until the next cycle."""
-        held: dict[str, float] = {}
+        gpus_by_queue: dict[str, float] = {}
         for state in self._states.values():
             running = sum(
                 self._cluster.places[_uid(state.job, number)].status is TaskStatus.RUNNING
                 for number in range(state.job.pods)
             )
             gpus = running * state.job.shape.gpu_milli / WHOLE_DEVICE
-            held[state.job.queue] = held.get(state.job.queue, 0.0) + gpus
+            gpus_by_queue[state.job.queue] = gpus_by_queue.get(state.job.queue, 0.0) + gpus
         ledger = session.policy.ledger
         fair = {
             name: ledger.fair_shares[index][GPU_INDEX] for index, name in enumerate(ledger.names)
         }
-        missing = sum(max(fair[queue] - amount, 0.0) for queue, amount in held.items())
-        total = sum(held.values())
+        missing = sum(max(fair[queue] - amount, 0.0) for queue, amount in gpus_by_queue.items())
+        total = sum(gpus_by_queue.values())
         waiting = sum(state.started_s is None for state in self._states.values())
         gpus = self._trace.gpus
         self._totals.samples.append(

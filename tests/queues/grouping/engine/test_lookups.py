@@ -11,7 +11,7 @@ from kube.errors import ForbiddenError, ServerError
 from kube.objects.podgroup import PodGroup
 from kube.resources import JOBS, PODGROUPS, PODS, Resource
 from queues.grouping.base import Kind
-from queues.grouping.engine import lookups as cluster
+from queues.grouping.engine import lookups as lookups_module
 from queues.grouping.engine.kinds import DiscoveryDocument
 from queues.grouping.engine.lookups import KARTAS, Karta
 from queues.grouping.errors import NotThereError, ReadError
@@ -89,7 +89,7 @@ def test_groups_of_one_workload_are_found_by_the_beginning_of_their_name() -> No
 def test_an_owner_is_read_again_after_a_few_seconds_and_the_memory_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cluster, "MAX_OWNERS", 3)
+    monkeypatch.setattr(lookups_module, "MAX_OWNERS", 3)
     world = World()
     owners = world.grouper.lookups.owners
     world.gateway.seed(JOBS, *(job(f"j{index}") for index in range(5)))

@@ -33,7 +33,7 @@ def evaluator() -> Iterator[Evaluator]:
     evaluator_under_test.close()
 
 
-def asked(evaluator: Evaluator, expression: str) -> list[Any]:
+def values_of(evaluator: Evaluator, expression: str) -> list[Any]:
     return evaluator.ask({"expression": expression, "document": {"a": 3}})
 
 
@@ -159,52 +159,54 @@ def test_an_expression_without_end_is_cut_off_and_not_tried_again_for_ten_minute
     evaluator = Evaluator(deadline_s=0.5, clock=lambda: now[0])
     message = f"jq expression {ENDLESS!r} took longer than 0.5 s"
     with pytest.raises(JqOverrunError) as caught:
-        asked(evaluator, ENDLESS)
+        values_of(evaluator, ENDLESS)
     assert str(caught.value) == message
-    assert asked(evaluator, ".a") == [3]
+    assert values_of(evaluator, ".a") == [3]
     child = evaluator._child
     with pytest.raises(JqOverrunError):
-        asked(evaluator, ENDLESS)
+        values_of(evaluator, ENDLESS)
     assert evaluator._child is child
     now[0] = 601
     with pytest.raises(JqOverrunError):
-        asked(evaluator, ENDLESS)
+        values_of(evaluator, ENDLESS)
     assert evaluator._child is None
     evaluator.close()
 
 
-def test_an_expression_that_eats_memory_takes_only_its_process_along(evaluator: Evaluator) -> None:
+def test_an_expression_that_uses_too_much_memory_ends_only_its_own_process(
+    evaluator: Evaluator,
+) -> None:
     with pytest.raises(JqOverrunError, match=r"needs too much memory or time$"):
-        asked(evaluator, '"xxxxxxxxxx" * 100000000')
-    assert asked(evaluator, ".a") == [3]
+        values_of(evaluator, '"xxxxxxxxxx" * 100000000')
+    assert values_of(evaluator, ".a") == [3]
 
 
 def test_a_process_without_a_watchdog_ends_by_itself_when_it_hangs() -> None:
     evaluator = Evaluator(deadline_s=60, cpu_s=1)
     with pytest.raises(JqOverrunError, match=r"needs too much memory or time$"):
-        asked(evaluator, ENDLESS)
-    assert asked(evaluator, ".a") == [3]
+        values_of(evaluator, ENDLESS)
+    assert values_of(evaluator, ".a") == [3]
     evaluator.close()
 
 
 def test_too_many_values_are_refused(evaluator: Evaluator) -> None:
     with pytest.raises(JqError, match=r"yields more than 1000 values$"):
-        asked(evaluator, "|".join(["(., .)"] * 10) + ", .")
+        values_of(evaluator, "|".join(["(., .)"] * 10) + ", .")
 
 
 def test_the_process_has_no_environment(
     evaluator: Evaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET", "s")
-    assert asked(evaluator, "env.SECRET, $ENV.SECRET") == [None, None]
+    assert values_of(evaluator, "env.SECRET, $ENV.SECRET") == [None, None]
 
 
 def test_a_process_that_was_killed_is_started_again(evaluator: Evaluator) -> None:
-    assert asked(evaluator, ".a") == [3]
+    assert values_of(evaluator, ".a") == [3]
     assert evaluator._child is not None
     evaluator._child.kill()
     evaluator._child.wait()
-    assert asked(evaluator, ".a") == [3]
+    assert values_of(evaluator, ".a") == [3]
 
 
 def test_other_threads_go_on_while_an_expression_runs(evaluator: Evaluator) -> None:
@@ -212,7 +214,7 @@ def test_other_threads_go_on_while_an_expression_runs(evaluator: Evaluator) -> N
 
     def run() -> None:
         with pytest.raises(JqOverrunError):
-            asked(evaluator, ENDLESS)
+            values_of(evaluator, ENDLESS)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -223,11 +225,11 @@ def test_other_threads_go_on_while_an_expression_runs(evaluator: Evaluator) -> N
 
 
 def test_threads_share_one_process(evaluator: Evaluator) -> None:
-    evaluator_under_test: list[list[Any]] = []
+    results: list[list[Any]] = []
 
     def run(number: int) -> None:
         for _ in range(50):
-            evaluator_under_test.append(
+            results.append(
                 [*evaluator.ask({"expression": ".n", "document": {"n": number}}), number]
             )
 
@@ -236,8 +238,8 @@ def test_threads_share_one_process(evaluator: Evaluator) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(evaluator_under_test) == 400
-    assert all(answer == asked_for for answer, asked_for in evaluator_under_test)
+    assert len(results) == 400
+    assert all(answer == asked_for for answer, asked_for in results)
 
 
 def test_an_answer_too_large_to_hold_is_an_error() -> None:

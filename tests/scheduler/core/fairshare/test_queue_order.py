@@ -52,24 +52,28 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_each_question(case) -> None:
     left, right, first = CASES[case]
-    books = ledger(left, right)
+    queue_ledger = ledger(left, right)
     candidate = gpus(1) if "candidate" in case or "no share" in case or "quota" in case else NONE
-    policy = FairSharePolicy(books)
-    keys = {name: policy.key(index, candidate) for index, name in enumerate(books.names)}
+    policy = FairSharePolicy(queue_ledger)
+    keys = {name: policy.key(index, candidate) for index, name in enumerate(queue_ledger.names)}
     other = "b" if first == "a" else "a"
     assert keys[first] < keys[other]
     assert not keys[other] < keys[first]
 
 
 def test_without_the_candidate_decides_between_equal_totals() -> None:
-    books = ledger(queue("a", quota=8, share=8, held=3), queue("b", quota=8, share=8, held=2))
-    policy = FairSharePolicy(books)
+    queue_ledger = ledger(
+        queue("a", quota=8, share=8, held=3), queue("b", quota=8, share=8, held=2)
+    )
+    policy = FairSharePolicy(queue_ledger)
     assert policy.key(1, gpus(2)) < policy.key(0, gpus(1))
 
 
 def test_victims_count_as_gone() -> None:
-    books = ledger(queue("a", quota=4, share=4, held=8), queue("b", quota=4, share=4, held=7))
-    policy = FairSharePolicy(books)
+    queue_ledger = ledger(
+        queue("a", quota=4, share=4, held=8), queue("b", quota=4, share=4, held=7)
+    )
+    policy = FairSharePolicy(queue_ledger)
     assert policy.key(1, NONE) < policy.key(0, NONE)
     assert policy.key(0, NONE, gpus(2)) < policy.key(1, NONE)
 
@@ -84,10 +88,10 @@ def test_weaker_needs_to_be_below_everywhere() -> None:
 def test_float_noise_does_not_decide_between_queues() -> None:
     parts = 0.1 + 0.1 + 0.1
     assert parts > 0.3
-    books = ledger(
+    queue_ledger = ledger(
         queue("a", quota=0.3, share=0.3, held=parts), queue("b", quota=0.3, share=0.3, held=0.3)
     )
-    policy = FairSharePolicy(books)
+    policy = FairSharePolicy(queue_ledger)
     assert policy.key(0, NONE) < policy.key(1, NONE)
     assert policy.key(0, NONE)[1] is policy.key(1, NONE)[1] is False
 
@@ -95,6 +99,6 @@ def test_float_noise_does_not_decide_between_queues() -> None:
 def test_what_victims_leave_of_nothing_is_no_use_without_a_share() -> None:
     left = 0.1 + 0.2 - 0.3
     assert left > 0
-    books = ledger(queue("a", quota=0, share=0, held=left), queue("b", quota=0, share=0))
-    policy = FairSharePolicy(books)
+    queue_ledger = ledger(queue("a", quota=0, share=0, held=left), queue("b", quota=0, share=0))
+    policy = FairSharePolicy(queue_ledger)
     assert policy.key(0, NONE) < policy.key(1, NONE)

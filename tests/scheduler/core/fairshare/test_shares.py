@@ -19,26 +19,26 @@ from tests.scheduler.core.fairshare.ledgers import ledger, queue
 
 
 def test_a_charge_reaches_every_ancestor() -> None:
-    books = ledger(
+    queue_ledger = ledger(
         queue("top"),
         queue("mid", parent="top"),
         queue("leaf", parent="mid"),
         queue("other", parent="top"),
     )
-    books.charge(2, (1000.0, 5.0, 2.0), preemptible=True)
-    books.charge(2, (1.0, 1.0, 1.0), preemptible=False)
-    assert books.paths[2] == (2, 1, 0)
-    assert books.allocated == [[1001.0, 6.0, 3.0]] * 3 + [[0.0, 0.0, 0.0]]
-    assert books.allocated_non_preemptible == [[1.0, 1.0, 1.0]] * 3 + [[0.0, 0.0, 0.0]]
+    queue_ledger.charge(2, (1000.0, 5.0, 2.0), preemptible=True)
+    queue_ledger.charge(2, (1.0, 1.0, 1.0), preemptible=False)
+    assert queue_ledger.paths[2] == (2, 1, 0)
+    assert queue_ledger.allocated == [[1001.0, 6.0, 3.0]] * 3 + [[0.0, 0.0, 0.0]]
+    assert queue_ledger.allocated_non_preemptible == [[1.0, 1.0, 1.0]] * 3 + [[0.0, 0.0, 0.0]]
 
 
 def test_a_copy_does_not_follow_the_live_rows() -> None:
-    books = ledger(queue("a"))
-    before = books.copy_allocated()
-    books.charge(0, (0.0, 0.0, 4.0), preemptible=False)
+    queue_ledger = ledger(queue("a"))
+    before = queue_ledger.copy_allocated()
+    queue_ledger.charge(0, (0.0, 0.0, 4.0), preemptible=False)
     assert before.allocated[0] == (0.0, 0.0, 0.0)
     assert before.allocated_non_preemptible[0] == (0.0, 0.0, 0.0)
-    assert books.allocated[0] == [0.0, 0.0, 4.0]
+    assert queue_ledger.allocated[0] == [0.0, 0.0, 4.0]
 
 
 def test_a_queue_above_itself_is_refused() -> None:

@@ -82,10 +82,10 @@ def _class_configs(requests: Iterable[DeviceRequest], offers: Offers) -> list[De
     names: dict[str, list[str]] = {}  # of the requests, by device class
     for request in requests:
         names.setdefault(request.device_class, []).append(request.name)
-    classes = [(offers.device_class(name), served) for name, served in names.items()]
+    classes = [(offers.device_class(name), request_names) for name, request_names in names.items()]
     return [
-        DeviceConfig(settings=settings, requests=tuple(served), source=ConfigSource.CLASS)
-        for device_class, served in classes
+        DeviceConfig(settings=settings, requests=tuple(request_names), source=ConfigSource.CLASS)
+        for device_class, request_names in classes
         if isinstance(device_class, DeviceClass)
         for settings in device_class.settings
     ]
