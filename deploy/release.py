@@ -1,7 +1,7 @@
 """Build a release: wheel, sdist, chart, SBOM and checksums. The same commit gives the same bytes.
 
-`make dist` calls it after the dashboard is built. Times in the archives are that of the last commit
-(`SOURCE_DATE_EPOCH`), or the variable itself if it is set.
+`make dist` calls it after the dashboard is built. Times in the archives are those of `SOURCE_DATE_EPOCH`,
+which is the time of the last commit if it is not set.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def pack(folder: Path, archive: Path, epoch: int) -> None:
 
 
 def _files_of(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder, also those behind links to folders, as the chart has one to the definitions."""
+    """Yield the files of a folder. Links to folders are followed: the chart has one to the definitions."""
     for place, _folders, names in os.walk(folder, followlinks=True):
         yield from (Path(place) / name for name in names)
 

@@ -110,8 +110,8 @@ def _column(siblings: Sequence[Item], part: str) -> Floats:
 
 
 def _divide(pools: Mapping[str, float], inputs: DivisionInput) -> Floats:
-    family = np.zeros(len(inputs.priority), dtype=np.int64)
-    return settle(np.array([[pools[name]] for name in RESOURCES]), family, inputs, 0.0)[0]
+    pool_of = np.zeros(len(inputs.priority), dtype=np.int64)
+    return settle(np.array([[pools[name]] for name in RESOURCES]), pool_of, inputs, 0.0)[0]
 
 
 def _bound(value: Any) -> float:
@@ -128,8 +128,8 @@ def _resource(family: _Family, row: int, position: int) -> dict[str, Any]:
     """Return the division of one resource as seen by the queue at a position."""
     resource = RESOURCES[row]
     queue = family.siblings[position]
-    wanting = family.inputs.request.copy()
-    wanting[row, position] = inf
+    unlimited_request = family.inputs.request.copy()
+    unlimited_request[row, position] = inf
     share = (queue["share"] or {}).get(resource)
     computed = float(family.shares[row, position])
     steps = _steps(family, row, position)
@@ -139,7 +139,7 @@ def _resource(family: _Family, row: int, position: int) -> dict[str, Any]:
         "pool": rounded(family.pools[resource]),
         "requested": queue["requested"][resource],
         "share": share,
-        "wouldGet": rounded(float(family.divide(wanting)[row, position])),
+        "wouldGet": rounded(float(family.divide(unlimited_request)[row, position])),
         "steps": steps,
         "siblings": [
             {

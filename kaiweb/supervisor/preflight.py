@@ -76,11 +76,11 @@ def check_sqlite(file: Path, content: str) -> None:
     if not file.exists():
         return
     try:
-        opened = sqlite3.connect(file, timeout=CONNECT_S)
+        database = sqlite3.connect(file, timeout=CONNECT_S)
         try:
-            (verdict,) = opened.execute("PRAGMA quick_check(1)").fetchone()
+            (verdict,) = database.execute("PRAGMA quick_check(1)").fetchone()
         finally:
-            opened.close()
+            database.close()
     except sqlite3.DatabaseError as error:
         verdict = str(error)
     if verdict != "ok":

@@ -121,6 +121,8 @@ class Watchdog:
 
     Parameters
     ----------
+    say : writes a line to the log of the supervisor
+    wall : returns the time of day
     send : sends a signal to a pid
     answers : asks the broker on a port
     """
@@ -179,19 +181,19 @@ class Watchdog:
             return "it has not started yet"
         if not child.is_running:
             return f"it ended with code {child.exit_code} and starts again soon; {log}"
-        unsteady = "" if child.is_steady else f"it ends again and again; {log}"
+        restart_fault = "" if child.is_steady else f"it ends again and again; {log}"
         if child.broker_port:
-            return self._broker_fault(child, now) or unsteady
+            return self._broker_fault(child, now) or restart_fault
         beat = self.read(beat_file(self.home, child.name))
         if beat is None or beat.pid != pid:
-            # Not ended for this: on a full disk it cannot give signs.
-            silent = f"it has given no sign of life yet; {log}"
-            return unsteady or (silent if child.uptime_s > START_S else "")
-        still = standstill(beat, now, awake_since=self._awake_since)
-        if still is None:
+            # Such a child is not ended, because on a full disk it cannot write its signs of life.
+            silence_fault = f"it has given no sign of life yet; {log}"
+            return restart_fault or (silence_fault if child.uptime_s > START_S else "")
+        no_progress = standstill(beat, now, awake_since=self._awake_since)
+        if no_progress is None:
             self._warned.discard((child.name, pid))
-            return unsteady
-        return self._late(child, pid, still, now)
+            return restart_fault
+        return self._late(child, pid, no_progress, now)
 
     def _broker_fault(self, child: Watched, now: float) -> str:
         """End a broker that has not answered for the time of a hang, or its clients would wait for ever."""

@@ -131,7 +131,7 @@ def test_others_changes_to_other_fields_are_merged_without_asking(lab: Stack, pa
     assert (gpu["quota"], gpu["limit"]) == (10, 40)
 
 
-@pytest.mark.parametrize(("keep", "kept"), [("Mine", 11), ("Theirs", 7)])
+@pytest.mark.parametrize(("keep", "expected"), [("Mine", 11), ("Theirs", 7)])
 def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, expected: float):
     form = _open(page)
     form.get_by_label("GPU quota", exact=True).fill("11")

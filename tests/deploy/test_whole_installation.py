@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.chart import NAMESPACE, main_container
-from tests.deploy.whole import TEAM, Whole, await_running, deployment, job, queue
+from tests.deploy.whole import TEAM, WholeInstallation, await_running, deployment, job, queue
 
 pytestmark = [pytest.mark.e2e, pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -22,14 +22,14 @@ REPLICAS = {
 }  # fmt: skip
 
 
-def test_every_replica_of_the_deployments_runs(whole: Whole):
+def test_every_replica_of_the_deployments_runs(whole: WholeInstallation):
     processes = Counter(
         replica.name.rpartition("-")[0] for replica in whole.installed.replicas if replica.is_alive
     )
     assert processes == REPLICAS
 
 
-def test_jobs_and_deployments_made_by_kubectl_end_running(whole: Whole):
+def test_jobs_and_deployments_made_by_kubectl_end_running(whole: WholeInstallation):
     # Pods of a Deployment are not preempted, so they need quota; those of a Job run over quota, too.
     whole.apply(queue("research", gpus=4))
     whole.apply(queue("serving", gpus=4, parent="research"))
@@ -45,7 +45,7 @@ def test_jobs_and_deployments_made_by_kubectl_end_running(whole: Whole):
     assert {group["metadata"]["ownerReferences"][0]["kind"] for group in groups} >= {"Job"}
 
 
-def test_both_web_processes_answer_and_the_cluster_is_sound(whole: Whole):
+def test_both_web_processes_answer_and_the_cluster_is_sound(whole: WholeInstallation):
     assert [replica.name for replica in whole.installed.replicas if replica.web_port] == [
         "web-0",
         "web-1",
@@ -63,7 +63,7 @@ def test_both_web_processes_answer_and_the_cluster_is_sound(whole: Whole):
     ], faults
 
 
-def test_an_edit_of_the_config_reaches_the_deployments(whole: Whole):
+def test_an_edit_of_the_config_reaches_the_deployments(whole: WholeInstallation):
     edit_config(whole, {"binder": {"replicas": 3}, "podGrouper": {"maxConcurrentReconciles": 7}})
     whole.installed.await_that(
         lambda: binder_replicas(whole) == 3, "three binders, as the Config asks"
@@ -80,22 +80,22 @@ def test_an_edit_of_the_config_reaches_the_deployments(whole: Whole):
     )
 
 
-def edit_config(whole: Whole, spec: dict[str, Any]) -> None:
+def edit_config(whole: WholeInstallation, spec: dict[str, Any]) -> None:
     whole.kubectl(
         "patch", "configs.kai.scheduler", "kai-config", "--type=merge", "-p", json.dumps({"spec": spec})
     )  # fmt: skip
 
 
-def binder_replicas(whole: Whole) -> int:
+def binder_replicas(whole: WholeInstallation) -> int:
     (binder,) = whole.installed.objects("deployments", "binder")
     return int(binder["spec"]["replicas"])
 
 
-def has_deployment(whole: Whole, name: str) -> bool:
+def has_deployment(whole: WholeInstallation, name: str) -> bool:
     return any(item["metadata"]["name"] == name for item in whole.installed.objects("deployments"))
 
 
-def test_the_standby_scheduler_takes_over_from_a_killed_one(whole: Whole):
+def test_the_standby_scheduler_takes_over_from_a_killed_one(whole: WholeInstallation):
     for number, victim in enumerate(("scheduling-default-0", "scheduling-default-1")):
         whole.installed.replica(victim).kill()
         name = f"after-{number}"
@@ -103,6 +103,6 @@ def test_the_standby_scheduler_takes_over_from_a_killed_one(whole: Whole):
         await_running(whole, name, 3)
 
 
-def test_what_is_deleted_is_collected_by_the_controller_manager(whole: Whole):
+def test_what_is_deleted_is_collected_by_the_controller_manager(whole: WholeInstallation):
     whole.kubectl("delete", "namespace", TEAM, "--timeout=120s")
     assert whole.installed.objects("podgroups", "-n", TEAM) == []

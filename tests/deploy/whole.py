@@ -42,7 +42,7 @@ RUNNING_WITHIN_S = 120.0
 
 
 @dataclass(slots=True)
-class Whole:
+class WholeInstallation:
     """The cluster, its stores, and the installed chart."""
 
     cluster: RealCluster
@@ -84,7 +84,7 @@ def whole_or_skip(
     *,
     nodes: str,
     change: Callable[[Installed], None] = lambda installed: None,
-) -> Iterator[Whole]:
+) -> Iterator[WholeInstallation]:
     """Start everything and wait until every web process says that the installation is ready.
 
     Parameters
@@ -107,7 +107,7 @@ def whole_or_skip(
         file.write_text(yaml.safe_dump(machine_values(database.url, broker.url)))
         installed = Installed(cluster, folder / "pods", database.url, broker.url)
         stack.callback(installed.stop)
-        whole = Whole(cluster, installed, database, broker, helm, file)
+        whole = WholeInstallation(cluster, installed, database, broker, helm, file)
         whole.install("install")
         change(installed)
         installed.start()
@@ -155,7 +155,7 @@ def queue(name: str, *, gpus: int, parent: str = "") -> Manifest:
     }
 
 
-def await_running(whole: Whole, name: str, pods: int) -> None:
+def await_running(whole: WholeInstallation, name: str, pods: int) -> None:
     """Wait until all pods of a workload run."""
     whole.installed.await_that(
         lambda: whole.running(f"work={name}") == pods,

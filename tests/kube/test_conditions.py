@@ -33,8 +33,8 @@ def test_the_result_is_none_when_nothing_differs() -> None:
 
 
 def test_the_transition_time_changes_with_the_status_and_not_with_the_message() -> None:
-    down = merged_conditions([_stored()], _state("False", "down"), NOW)
-    assert down == [
+    changed_status = merged_conditions([_stored()], _state("False", "down"), NOW)
+    assert changed_status == [
         {
             "type": "Available",
             "status": "False",
@@ -44,9 +44,9 @@ def test_the_transition_time_changes_with_the_status_and_not_with_the_message() 
             "observedGeneration": 1,
         }
     ]
-    reworded = merged_conditions([_stored()], _state(message="all up"), NOW)
-    assert reworded is not None
-    assert reworded[0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    changed_message = merged_conditions([_stored()], _state(message="all up"), NOW)
+    assert changed_message is not None
+    assert changed_message[0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
 def test_a_new_observed_generation_alone_is_written() -> None:
@@ -56,8 +56,8 @@ def test_a_new_observed_generation_alone_is_written() -> None:
 
 
 def test_conditions_of_other_types_come_first_and_unchanged() -> None:
-    theirs = Condition(type="Theirs", status="True", last_transition_time=EARLY)
-    conditions = merged_conditions([theirs], _state(generation=0), NOW)
+    foreign = Condition(type="Theirs", status="True", last_transition_time=EARLY)
+    conditions = merged_conditions([foreign], _state(generation=0), NOW)
     assert conditions is not None
     assert [item["type"] for item in conditions] == ["Theirs", "Available"]
     assert (conditions[0]["reason"], conditions[0]["message"]) == ("", "")

@@ -18,7 +18,7 @@ from kube.values.times import format_time
 
 
 class Health(View):
-    """Readiness with names: `/readyz` is open to everybody and names no objects."""
+    """Readiness with the names of objects, which `/readyz` leaves out because it is open to everybody."""
 
     @extend_schema(operation_id="getHealth", responses=schema.Health)
     def get(self, request: Request) -> Response:

@@ -127,7 +127,7 @@ def install(gateway: Gateway, registration: Registration) -> None:
     for resource, body in configurations(registration):
         name = body["metadata"]["name"]
         if name in registration.off:
-            _withdraw(gateway, resource, name)
+            _delete_own(gateway, resource, name)
             continue
         gateway.patch(
             resource,
@@ -139,17 +139,17 @@ def install(gateway: Gateway, registration: Registration) -> None:
 
 
 def withdraw(gateway: Gateway) -> None:
-    """Delete all configurations of ours: left behind, they would refuse what nobody answers any more."""
+    """Delete all our configurations: without a web process behind them, every write they cover would be refused."""
     for resource, name in (
         (MUTATING, POD_MUTATION),
         (VALIDATING, POD_VALIDATION),
         (VALIDATING, QUEUE_VALIDATION),
         (VALIDATING, POD_GROUP_VALIDATION),
     ):
-        _withdraw(gateway, resource, name)
+        _delete_own(gateway, resource, name)
 
 
-def _withdraw(gateway: Gateway, resource: Resource, name: str) -> None:
+def _delete_own(gateway: Gateway, resource: Resource, name: str) -> None:
     """Delete a configuration if we made it; KAI's own have the same names."""
     try:
         metadata = gateway.get(resource, name, as_type=dict)["metadata"]

@@ -77,9 +77,9 @@ def _segments(
     sources = _annotation_sources(ctx)
     name = first_of(keys.TOPOLOGY, *sources, annotations_of(ctx.top))
     topology = segment_topology(name, *sources)
-    mandatory = -(-worker_min // size)
+    full_segments = -(-worker_min // size)
     for index in range(count):
-        members = size if index < mandatory else 0
+        members = size if index < full_segments else 0
         if members and index == count - 1 and replicas % size:
             members = replicas % size
         yield SubGroup(
@@ -115,7 +115,7 @@ def _segment_size(ctx: Context) -> int | None:
 def _annotation_sources(ctx: Context) -> tuple[Mapping[str, str], Mapping[str, str]]:
     """Return the annotations that apply to workers: the pod's, unless it is a master, and the template's.
 
-    With those of a master the group would change with every pod that is processed.
+    With the annotations of a master the group would differ between the master and the workers.
     """
     pod = {} if _role(ctx) == MASTER_GROUP else annotations_of(ctx.pod)
     return pod, dig_strings(

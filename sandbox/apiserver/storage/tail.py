@@ -27,7 +27,7 @@ class Tail:
 
     def __init__(self, database: Path) -> None:
         self._database = database
-        #: That of the newest file.
+        #: The number of the newest file.
         self._number = max((number for number, _ in self._files()), default=0)
         self._descriptor: int | None = None
 

@@ -19,7 +19,7 @@ from sandbox.apiserver.model.selectors import Predicate
 HISTORY_EVENTS = 4_000
 HISTORY_AGE_S = 300.0
 FLUSH_INTERVAL_S = 0.002
-#: The interval of a watcher that has had so many short ones; it gets so many a second anew.
+#: The interval in a burst: once a watcher has used up its short intervals, which are refilled at a rate.
 BURST_INTERVAL_S = 0.025
 SHORT_INTERVALS, SHORT_INTERVALS_PER_S = 20.0, 40.0
 BACKLOG_LIMIT = 50_000

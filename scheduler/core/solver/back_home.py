@@ -28,17 +28,17 @@ def take_back_moves(session: Session, placer: Placer, statement: Statement, node
     nodes : where those victims are placed that cannot stay
     """
     moves = _Moves(session, placer, statement, nodes)
-    moved = moves.by_group()
+    moved_by_group = moves.by_group()
     took_back = True
     while took_back:
         took_back = False
-        for tasks in moved.values():
+        for tasks in moved_by_group.values():
             if any(has_room_at_home(session, task) for task in tasks):
                 took_back = moves.take_back(tasks) or took_back
-        moved = moves.by_group()
-    together = [task for tasks in moved.values() for task in tasks]
-    if len(together) > 1:
-        moves.take_back(together)
+        moved_by_group = moves.by_group()
+    remaining = [task for tasks in moved_by_group.values() for task in tasks]
+    if len(remaining) > 1:
+        moves.take_back(remaining)
 
 
 class _Moves:

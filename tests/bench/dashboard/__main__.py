@@ -129,7 +129,7 @@ def _log_in(context: BrowserContext, stack: Stack) -> None:
 def _measure_first_content(context: BrowserContext) -> None:
     for path in pages.FIRST_CONTENT:
         page = context.new_page()
-        judge(f"{path} speaks after", pages.seconds_to_speak(page, path), "s", goal=2)
+        judge(f"{path} speaks after", pages.seconds_to_first_content(page, path), "s", goal=2)
         page.close()
 
 
@@ -139,7 +139,7 @@ def _measure_scrolling(context: BrowserContext, stack: Stack) -> None:
         still = pages.baseline(page)
         say(f"an empty page scrolls at {still.fps:.0f} frames/s, {still.frame_ms:.1f} ms each")
         for path in pages.SCROLLED:
-            pages.seconds_to_speak(page, path)
+            pages.seconds_to_first_content(page, path)
             with _changes(stack, per_second):
                 page.wait_for_timeout(1_000)
                 scrolling = pages.scroll(page)
@@ -168,7 +168,7 @@ def _changes(stack: Stack, per_second: int) -> Iterator[None]:
 def _measure_edits(context: BrowserContext, stack: Stack) -> None:
     page = context.new_page()
     with _patches(stack):
-        pages.seconds_to_speak(page, "/queues")
+        pages.seconds_to_first_content(page, "/queues")
         times = pages.edits_ms(page, EDITED)
         p95 = times[int(len(times) * 0.95) - 1]
         judge(
@@ -179,7 +179,7 @@ def _measure_edits(context: BrowserContext, stack: Stack) -> None:
             also=f"p50 {statistics.median(times):.0f} ms",
         )
         for path in ("/", *pages.SCROLLED):
-            pages.seconds_to_speak(page, path)
+            pages.seconds_to_first_content(page, path)
             page.wait_for_timeout(2_000)
             judge(f"{path} keeps its main thread busy", pages.busy_percent(page), "%", goal=15)
     page.close()

@@ -1,4 +1,4 @@
-"""What a user feels: how soon each page speaks, how smoothly it scrolls, how soon an edit is seen."""
+"""What a user notices: how soon each page shows its content, how smoothly it scrolls, how soon an edit is seen."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Scrolling:
     frame_ms: float
 
 
-def seconds_to_speak(page: Page, path: str) -> float:
+def seconds_to_first_content(page: Page, path: str) -> float:
     """Return how long a page takes from its address to its first content."""
     began = time.monotonic()
     page.goto(path, wait_until="commit")

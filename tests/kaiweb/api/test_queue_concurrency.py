@@ -126,13 +126,13 @@ def meddle(
     """Change the tree as with kubectl right before our next write of this kind."""
     real = getattr(FakeGateway, verb)
 
-    def late(self: FakeGateway, resource: Resource, *args: Any, **options: Any) -> Any:
+    def change_then_call(self: FakeGateway, resource: Resource, *args: Any, **options: Any) -> Any:
         if resource == QUEUES:
             monkeypatch.setattr(FakeGateway, verb, real)
             change(self)
         return real(self, resource, *args, **options)
 
-    monkeypatch.setattr(FakeGateway, verb, late)
+    monkeypatch.setattr(FakeGateway, verb, change_then_call)
 
 
 def tag_of(client: APIClient, name: str) -> str:
@@ -204,7 +204,7 @@ def test_the_lock_is_given_back_and_a_holder_elsewhere_means_try_again(
 def test_the_lock_of_a_dead_holder_runs_out(
     cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dead = tree_lock.LeaseTerms(duration_s=0.2, renew_deadline_s=0.2, retry_s=0.01)
+    lease_terms = tree_lock.LeaseTerms(duration_s=0.2, renew_deadline_s=0.2, retry_s=0.01)
     body = {
         "metadata": {"name": LEASE},
         "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1},
@@ -214,7 +214,7 @@ def test_the_lock_of_a_dead_holder_runs_out(
     monkeypatch.setattr(tree_lock, "WAIT_S", 0.05)
     with pytest.raises(BusyError, match="was not free within"), lock.held():
         pass
-    lock.elector._observed_at -= dead.duration_s + 1.0
+    lock.elector._observed_at -= lease_terms.duration_s + 1.0
     with lock.held():
         lease = cluster.get(LEASES, LEASE, as_type=Lease, namespace=NAMESPACE)
         assert lease.spec.holder_identity == lock.elector.identity

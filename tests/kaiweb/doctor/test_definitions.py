@@ -12,7 +12,7 @@ from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.doctor.cluster import DEPLOY, body, lines
 
 
-def ours() -> list[dict[str, Any]]:
+def our_definitions() -> list[dict[str, Any]]:
     """Our definitions as a server stores and serves them."""
     stored = [copy.deepcopy(dict(item)) for item in install.documents(DEPLOY / "crds")]
     for item in stored:
@@ -35,18 +35,18 @@ def cluster(items: list[dict[str, Any]]) -> FakeGateway:
 
 
 def test_our_own_definitions_cause_no_finding() -> None:
-    assert lines(check_definitions, cluster(ours())) == []
+    assert lines(check_definitions, cluster(our_definitions())) == []
 
 
 def test_a_missing_definition_is_a_fault() -> None:
-    items = [item for item in ours() if item["spec"]["names"]["kind"] != "Topology"]
+    items = [item for item in our_definitions() if item["spec"]["names"]["kind"] != "Topology"]
     assert lines(check_definitions, cluster(items)) == [
         "fault: definition topologies.kai.scheduler: does not exist"
     ]
 
 
 def test_definitions_of_kai_are_told_from_ours_by_their_fields() -> None:
-    items = ours()
+    items = our_definitions()
     version = queue_definition(items)["spec"]["versions"][0]
     version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["new"] = {
         "type": "string"
@@ -57,7 +57,7 @@ def test_definitions_of_kai_are_told_from_ours_by_their_fields() -> None:
 
 
 def test_a_conversion_by_a_webhook_that_is_gone_is_a_fault() -> None:
-    items = ours()
+    items = our_definitions()
     queue_definition(items)["spec"]["conversion"] = {"strategy": "Webhook"}
     assert lines(check_definitions, cluster(items)) == [
         "fault: definition queues.scheduling.run.ai: asks a webhook for conversion, which nobody answers"
@@ -66,7 +66,7 @@ def test_a_conversion_by_a_webhook_that_is_gone_is_a_fault() -> None:
 
 
 def test_versions_that_are_not_served_or_only_stored_are_named() -> None:
-    items = ours()
+    items = our_definitions()
     definition = queue_definition(items)
     definition["spec"]["versions"][0]["served"] = False
     definition["status"]["storedVersions"] = ["v1", "v2"]

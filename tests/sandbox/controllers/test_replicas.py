@@ -117,8 +117,8 @@ def test_recreate_waits_until_the_old_pods_are_gone() -> None:
     recreated = web(strategy={"type": "Recreate"})
     result = deployment.plan(recreated, [rs("web-old", 4, 4)], NOW)
     assert (creates(result), scales(result)) == ([], {"web-old": 0})
-    (fresh,) = creates(deployment.plan(recreated, [rs("web-old", 0, 0)], NOW))
-    assert fresh.body["spec"]["replicas"] == 4
+    (creation,) = creates(deployment.plan(recreated, [rs("web-old", 0, 0)], NOW))
+    assert creation.body["spec"]["replicas"] == 4
 
 
 def test_paused_deployment_does_not_roll() -> None:

@@ -44,10 +44,12 @@ def harness() -> Iterator[Harness]:
     ],
 )
 def test_what_a_full_node_lacks(
-    harness: Harness, taken: dict[str, str], pod_requests: dict[str, str], reason: str
+    harness: Harness, used_by_others: dict[str, str], pod_requests: dict[str, str], reason: str
 ) -> None:
     has = {"cpu": "32", "memory": "128Gi", "pods": "110", "nvidia.com/gpu": "4", NIC: "4"}
-    queues(harness).seed(NODES, node("n0", allocatable=has)).seed(PODS, sits("busy", taken))
+    queues(harness).seed(NODES, node("n0", allocatable=has)).seed(
+        PODS, sits("busy", used_by_others)
+    )
     assert (
         message_of_pod(wants(harness, pod_requests))
         == f"{NO_NODES}: 1 node(s) didn't have enough {reason}."

@@ -23,7 +23,7 @@ def harness() -> Iterator[Harness]:
         yield opened
 
 
-def mapped(harness: Harness, *racks: str, **has: str) -> Harness:
+def with_racks(harness: Harness, *racks: str, **has: str) -> Harness:
     """Add a node in each rack of one zone, named after its rack."""
     levels = [{"nodeLabel": "zone"}, {"nodeLabel": "rack"}]
     harness.seed(TOPOLOGIES, {"metadata": meta("map"), "spec": {"levels": levels}})
@@ -33,13 +33,13 @@ def mapped(harness: Harness, *racks: str, **has: str) -> Harness:
     return harness
 
 
-def roomy(harness: Harness) -> Harness:
+def with_large_node(harness: Harness) -> Harness:
     """Add a node outside of the topology that has more of everything."""
     has = {"cpu": "64", "memory": "64G", "pods": "110", "nvidia.com/gpu": "8", NIC: "8", MIG: "8"}
     return harness.seed(NODES, node("large", allocatable=has))
 
 
-def placed(
+def with_pod_group(
     harness: Harness, *requests: dict[str, str], level: str = "rack", name: str = "map"
 ) -> Harness:
     constraint = {"topology": name, "requiredTopologyLevel": level}
@@ -53,14 +53,14 @@ NOT_MET = "topology map, requirement rack couldn't be satisfied for job <ns/pg>"
 
 
 def test_a_topology_that_is_not_there(harness: Harness) -> None:
-    mapped(queues(harness), "r1")
+    with_racks(queues(harness), "r1")
     text = "PodSchedulingErrors: Requested topology nowhere does not exist."
-    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU, name="nowhere")) == text
+    assert message_of_group(with_pod_group(harness, ONE_GPU, ONE_GPU, name="nowhere")) == text
 
 
 def test_no_rack_takes_the_gang(harness: Harness) -> None:
-    mapped(queues(harness), "r1", "r2")
-    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU)) == (
+    with_racks(queues(harness), "r1", "r2")
+    assert message_of_group(with_pod_group(harness, ONE_GPU, ONE_GPU)) == (
         "Unable to schedule podgroup: node-group z.r1 can allocate only 1 of 2 required pods. \n"
         f"node-group z.r2 can allocate only 1 of 2 required pods. \n{NOT_MET}."
     )
@@ -78,21 +78,21 @@ def test_no_rack_takes_the_gang(harness: Harness) -> None:
 
 
 def test_the_smallest_domain_of_all_nodes_is_too_small(harness: Harness) -> None:
-    mapped(queues(harness), "r1", "r2")
+    with_racks(queues(harness), "r1", "r2")
     text = f"PodSchedulingErrors: {NOT_MET}: not enough resources in z to allocate the job."
-    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == text
+    assert message_of_group(with_pod_group(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == text
 
 
 def test_the_whole_cluster_is_too_small(harness: Harness) -> None:
-    mapped(queues(harness), "r1")
+    with_racks(queues(harness), "r1")
     harness.seed(NODES, node("far", gpus=1, labels={"zone": "y", "rack": "r9"}))
-    assert message_of_group(placed(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == (
+    assert message_of_group(with_pod_group(harness, ONE_GPU, ONE_GPU, ONE_GPU)) == (
         f"PodSchedulingErrors: {NOT_MET}: not enough resources in the cluster to allocate the job."
     )
 
 
 def test_a_subgroup_with_a_topology_constraint_of_its_own(harness: Harness) -> None:
-    mapped(queues(harness), "r1", "r2")
+    with_racks(queues(harness), "r1", "r2")
     constraint = {"topology": "map", "requiredTopologyLevel": "rack"}
     subgroups = [{"name": "work", "minMember": 2, "topologyConstraint": constraint}]
     harness.seed(PODGROUPS, group("pg", subGroups=subgroups))
@@ -150,8 +150,8 @@ MIXED = [
 def test_pods_that_differ_are_summed_up(
     harness: Harness, large: dict[str, str], small: dict[str, str], short: str, long: str
 ) -> None:
-    roomy(mapped(queues(harness), "r1", "r2", **{NIC: "4", MIG: "2"}))
-    placed(harness, large, small)
+    with_large_node(with_racks(queues(harness), "r1", "r2", **{NIC: "4", MIG: "2"}))
+    with_pod_group(harness, large, small)
     assert message_of_group(harness) == (
         f"Unable to schedule podgroup: 2 node-group(s) didn't have enough {short}. \n{NOT_MET}."
     )
@@ -165,8 +165,8 @@ def test_pods_that_differ_are_summed_up(
 
 
 def test_all_that_one_domain_lacks_is_one_reason(harness: Harness) -> None:
-    roomy(mapped(queues(harness), "r1", "r2"))
-    message_of_group(placed(harness, {"cpu": "9", "nvidia.com/gpu": "2"}, {"cpu": "1"}))
+    with_large_node(with_racks(queues(harness), "r1", "r2"))
+    message_of_group(with_pod_group(harness, {"cpu": "9", "nvidia.com/gpu": "2"}, {"cpu": "1"}))
     lacking = (
         "node-group(s) didn't have enough resources: GPUs, "
         "node-group(s) didn't have enough resources: CPU cores"
@@ -178,11 +178,11 @@ def test_all_that_one_domain_lacks_is_one_reason(harness: Harness) -> None:
     ]
 
 
-def test_domains_with_room_that_running_pods_rule_out_are_not_said_to_lack_any(
+def test_domains_with_room_that_running_pods_rule_out_are_not_named(
     harness: Harness,
 ) -> None:
-    roomy(mapped(queues(harness), "r1", "r2"))
-    placed(harness, ONE_GPU)
+    with_large_node(with_racks(queues(harness), "r1", "r2"))
+    with_pod_group(harness, ONE_GPU)
     harness.seed(PODS, pod("home", group="pg", node="r1", phase="Running", requests=ONE_GPU))
     harness.cycle()
     (event,) = [text for _, reason, text in harness.events("pg") if reason == "Unschedulable"]

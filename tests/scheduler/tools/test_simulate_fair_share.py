@@ -52,7 +52,7 @@ def test_past_usage_counts_with_k() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("document", "message"),
     [
         ([], "expected an object, got list"),
         ({"queues": [{}]}, "expected a queue with a uid"),

@@ -5,7 +5,7 @@ import { fromShown } from "./units.ts";
 export type AmountProblem = "notANumber" | "negative" | "tooPrecise" | "ambiguous";
 
 const PATTERN = /^(-?)(\d+(?:[.,]\d*)?|[.,]\d+)\s*([A-Za-z]*)$/;
-const MOST_DECIMALS = 3;
+const MAX_DECIMALS = 3;
 /** Memory has steps of a megabyte in the cluster. */
 const MEGABYTE = 1e6;
 
@@ -27,7 +27,7 @@ const WORDS: Readonly<Record<Resource, readonly string[]>> = {
   memoryBytes: [],
 };
 
-/** Return the amount in base units (GPUs, millicores, bytes), or why the text is none. */
+/** Return the amount in base units (GPUs, millicores, bytes), or why the text cannot be read. */
 export function readAmountText(resource: Resource, text: string): number | AmountProblem {
   const match = PATTERN.exec(text.trim());
   if (match === null) return "notANumber";
@@ -38,7 +38,7 @@ export function readAmountText(resource: Resource, text: string): number | Amoun
   const number = Number(digits.replace(",", "."));
   const decimals = digits.split(/[.,]/)[1]?.length ?? 0;
   if (unit === "" || WORDS[resource].includes(unit.toLowerCase())) {
-    return decimals > MOST_DECIMALS ? "tooPrecise" : fromShown(resource, number);
+    return decimals > MAX_DECIMALS ? "tooPrecise" : fromShown(resource, number);
   }
   if (resource === "memoryBytes") return readBytes(number, unit);
   if (unit !== "m") return "notANumber";

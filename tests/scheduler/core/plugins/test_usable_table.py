@@ -53,8 +53,8 @@ def test_the_tables_return_what_the_definition_says(seed: int) -> None:
     amounts = np.array(left)
     usable = table.usable(np.arange(NODES), np.array(cpu), amounts, table.levels(amounts))
     assert usable.tolist() == pytest.approx(expected)
-    singly = [table.usable_on(node, cpu[node], left[node]) for node in range(NODES)]
-    assert singly == pytest.approx(expected)
+    node_by_node = [table.usable_on(node, cpu[node], left[node]) for node in range(NODES)]
+    assert node_by_node == pytest.approx(expected)
 
 
 def test_without_any_request_for_gpus_nothing_is_of_use() -> None:

@@ -44,8 +44,8 @@ export function BoundField(props: Props) {
   const { pointer, entry, isChanged, problem, warning, disabled, onChange } = props;
   const isText = textField(pointer) !== null;
   const isLong = props.isLong === true;
-  const at = splitPointer(pointer);
-  const isBound = at !== null && at.part !== "weight";
+  const boundPointer = splitPointer(pointer);
+  const isBound = boundPointer !== null && boundPointer.part !== "weight";
   const name = fieldName(pointer);
   const unit = fieldUnit(pointer);
   const meaning = entryMeaning(pointer, entry);
