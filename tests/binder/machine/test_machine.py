@@ -37,7 +37,7 @@ def _lose_claim(cluster: DeviceCluster) -> None:
     ("kind", "break_it", "text"),
     [
         ("half", _lose_reservation, "no reservation of"),
-        ("half", _bind_two_more, "GPUs given to pods and reservations"),
+        ("half", _bind_two_more, "GPUs of pods and reservations"),
         ("claim", _lose_claim, "p0 has 0 claims"),
     ],
 )
