@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.whole import Whole
+from tests.deploy.whole import WholeInstallation
 from tests.real_cluster.build import ClusterUnavailableError, ensure_program
 from tests.real_cluster.operators.run import running_operator
 from tests.real_cluster.operators.workloads import Workload, workloads
@@ -24,7 +24,9 @@ RUN_ALL = "KAIWEB_OPERATORS"
 
 
 @pytest.mark.parametrize("name", workloads())
-def test_a_workload_of_a_real_operator_runs_from_manifest_to_done(whole: Whole, name: str):
+def test_a_workload_of_a_real_operator_runs_from_manifest_to_done(
+    whole: WholeInstallation, name: str
+):
     workload = workloads()[name]
     operator = workload.operator
     if not (operator.is_quick or os.environ.get(RUN_ALL) == "all"):
@@ -54,7 +56,7 @@ def test_a_workload_of_a_real_operator_runs_from_manifest_to_done(whole: Whole, 
         whole.kubectl("delete", "namespace", namespace, "--wait=false")
 
 
-def submit(whole: Whole, workload: Workload, namespace: str) -> None:
+def submit(whole: WholeInstallation, workload: Workload, namespace: str) -> None:
     """Create the workload with kubectl, as soon as the API server and the operator's webhooks take it."""
     file = whole.cluster.folder / f"{workload.name}.json"
     file.write_text(json.dumps(workload.manifest))
@@ -74,7 +76,7 @@ def submit(whole: Whole, workload: Workload, namespace: str) -> None:
         raise AssertionError(refusals[-1]) from error
 
 
-def conditions(whole: Whole, workload: Workload, namespace: str) -> set[str]:
+def conditions(whole: WholeInstallation, workload: Workload, namespace: str) -> set[str]:
     """Return the types of conditions that the operator has written; the last is True, an older one may be False."""
     (body,) = whole.installed.objects(workload.resource, workload.name, "-n", namespace)
     entries: Sequence[dict[str, Any]] = body.get("status", {}).get("conditions", ())
@@ -84,7 +86,7 @@ def conditions(whole: Whole, workload: Workload, namespace: str) -> set[str]:
     return {entry["type"] for entry in entries} if is_done else set()
 
 
-def expect_gangs(whole: Whole, workload: Workload, namespace: str) -> None:
+def expect_gangs(whole: WholeInstallation, workload: Workload, namespace: str) -> None:
     """Check that the pods ran on nodes, in the gangs that the workload asks for."""
     groups = whole.installed.objects("podgroups", "-n", namespace)
     assert sorted(minimum(group["spec"]) for group in groups) == list(workload.gangs)
