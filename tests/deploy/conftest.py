@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.chart import Manifest, rendered
-from tests.deploy.whole import Whole, whole_or_skip
+from tests.deploy.whole import WholeInstallation, whole_or_skip
 from tests.real_cluster.build import HELM, ClusterUnavailableError, ensure_program
 
 
@@ -28,7 +28,7 @@ def chart(helm: Path) -> list[Manifest]:
 
 
 @pytest.fixture(scope="package")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeInstallation]:
     """The chart, installed beside a real control plane, with all its processes."""
     with whole_or_skip(tmp_path_factory.mktemp("whole"), nodes="4x8") as running:
         yield running

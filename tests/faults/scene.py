@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kube.gateway import Gateway
 from tests.deploy.installed import Replica
-from tests.deploy.whole import Whole
+from tests.deploy.whole import WholeInstallation
 from tests.faults.clock import TestClock
 from tests.faults.load import Observer
 from tests.faults.proxy import Proxy
@@ -24,7 +24,7 @@ TICK_S = 0.2
 class Scene:
     """An installation under load; `gateway` and `observer` go past the proxy."""
 
-    whole: Whole
+    whole: WholeInstallation
     proxy: Proxy
     gateway: Gateway
     observer: Observer
