@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from kube.values.durations import parse_duration
 from queues import selectors
 from queues.editing.bodies import Tree
 from queues.editing.write_requests import Body, WriteRequest
 from queues.errors import HierarchyError, MissingRightError
 from queues.tree import hierarchy
-from queues.tree.shape import Finding, Severity, read_queue
+from queues.tree.amounts import priority_of
+from queues.tree.shape import Finding, QueueShape, Severity, read_queue
 
 # These are warnings for admins, but errors for callers whose rights cover only a subtree.
 BORDER_CODES = frozenset({"children-over-parent", "limit-over-parent"})
+#: Field of a shape -> its name in REST.
+RUNTIMES = {
+    "preempt_min_runtime": "preemptMinRuntime",
+    "reclaim_min_runtime": "reclaimMinRuntime",
+}
 
 
 def judge(
@@ -37,8 +44,54 @@ def judge(
             else finding
             for finding in findings
         )
+        findings += tuple(_above_the_subtree(tree, old, new))
     refuse_faults(hierarchy.errors(findings))
     return findings
+
+
+def _above_the_subtree(tree: Tree, old: Body | None, new: Body) -> Iterator[Finding]:
+    """Yield what only an admin may grant: more priority or a longer minimum runtime than the queues above have.
+
+    What the queue has already may stay.
+    """
+    shape = read_queue(new)[0]
+    before = read_queue(old)[0] if old is not None else None
+    above = [tree[name] for name in hierarchy.ancestors(tree, shape.parent) if name in tree]
+    if not above:
+        return
+    highest = priority_of(above[0])
+    is_same_priority = before is not None and shape.priority == before.priority
+    if shape.priority is not None and not is_same_priority and shape.priority > highest:
+        yield Finding(
+            pointer="/priority",
+            code="priority-over-parent",
+            message=f"queue '{shape.name}': only an admin may set a priority above that of its parent,"
+            f" {highest}, got {shape.priority}",
+            given=shape.priority,
+            allowed=highest,
+        )
+    for field, name in RUNTIMES.items():
+        runtime, allowed = getattr(shape, field), _nearest(above, field)
+        is_same = before is not None and runtime == getattr(before, field)
+        if is_same or not runtime or parse_duration(runtime) <= parse_duration(allowed or "0"):
+            continue
+        bound = (
+            f"longer than that of the queues above, {allowed}"
+            if allowed
+            else "where the queues above state none"
+        )
+        yield Finding(
+            pointer=f"/{name}",
+            code="runtime-over-parent",
+            message=f"queue '{shape.name}': only an admin may set a {name} {bound}, got {runtime}",
+            given=runtime,
+            allowed=allowed or "0s",
+        )
+
+
+def _nearest(above: Sequence[QueueShape], field: str) -> str:
+    """Return the value of the nearest queue above that states one, else an empty text."""
+    return next((value for shape in above if (value := getattr(shape, field))), "")
 
 
 def refuse_faults(faults: Sequence[Finding]) -> None:

@@ -103,9 +103,9 @@ def among_relatives(
                 WEIGHT, resource, "weight-zero",
                 "is zero while siblings have one: it gets no surplus", shape.weight[resource],
             )  # fmt: skip
-    priority = _priority(shape)
-    is_changed = before is None or _priority(before) != priority
-    if is_changed and siblings and all(_priority(queue) != priority for queue in siblings):
+    priority = priority_of(shape)
+    is_changed = before is None or priority_of(before) != priority
+    if is_changed and siblings and all(priority_of(queue) != priority for queue in siblings):
         yield Finding(
             pointer="/priority",
             code="priority-differs",
@@ -140,7 +140,8 @@ def _sum_against(
     )
 
 
-def _priority(shape: QueueShape) -> int:
+def priority_of(shape: QueueShape) -> int:
+    """Return the priority of a queue among its siblings, which is 100 if it states none."""
     return DEFAULT_PRIORITY if shape.priority is None else shape.priority
 
 

@@ -369,6 +369,34 @@ def test_an_editor_may_not_give_more_than_the_subtree_has(
     assert patch(client, cluster, "physics", {"quota": {"gpu": 13}}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("edit", "code", "allowed"),
+    [
+        ({"priority": 101}, "priority-over-parent", 100),
+        ({"reclaimMinRuntime": "1s"}, "runtime-over-parent", "0s"),
+        ({"preemptMinRuntime": "1h1m"}, "runtime-over-parent", "1h"),
+    ],
+)
+def test_only_an_admin_grants_more_priority_and_runtime_than_the_queues_above_have(
+    editor: APIClient,
+    client: APIClient,
+    cluster: FakeGateway,
+    edit: dict[str, Any],
+    code: str,
+    allowed: object,
+) -> None:
+    assert patch(client, cluster, "science", {"preemptMinRuntime": "1h"}).status_code == 200
+    response = patch(editor, cluster, "physics", edit)
+    assert (response.status_code, slug(response)) == (422, "hierarchy")
+    (problem,) = response.json()["errors"]
+    assert (problem["code"], problem["pointer"]) == (code, f"/{next(iter(edit))}")
+    assert problem["allowed"] == allowed
+    assert patch(client, cluster, "physics", edit).status_code == 200
+    assert patch(editor, cluster, "physics", {**edit, "displayName": "Ph"}).status_code == 200
+    within = {"priority": 100, "reclaimMinRuntime": "0s", "preemptMinRuntime": "60m"}
+    assert patch(editor, cluster, "physics", within).status_code == 200
+
+
 def test_a_viewer_and_a_reading_token_change_nothing(
     viewer: APIClient, admin: Any, cluster: FakeGateway
 ) -> None:
