@@ -69,7 +69,10 @@ def test_saved_cycle_decides_and_explains(tmp_path: Path) -> None:
     assert next(iter(timings(replayed)["action_durations_ms"])) == "allocate"
     lines = explanation(replayed, "ns/small")
     assert lines[0].startswith("ns/small: PodSchedulingErrors: Resources were not found")
-    assert explanation(replayed, "ns/large") == ["ns/large: nothing of it waits"]
+    assert explanation(replayed, "ns/large") == [
+        "ns/large: nothing of it waits",
+        "  pod large: on n0 by only-node; 1 of 1 nodes could take it",
+    ]
     assert explanation(replayed, "ns/none") == ["ns/none: not in the snapshot"]
 
 
