@@ -88,6 +88,8 @@ class Server:
     async def serve(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Serve until cancelled or stopped; call `on_ready` with the port."""
         listener = socket.create_server((HOST, self.settings.port), backlog=512)
+        # Accepted connections inherit it; asyncio sets it only for sockets that it makes itself.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         port = listener.getsockname()[1]
         write_kubeconfig(
             self.kubeconfig,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import ssl
 import sys
 import urllib.error
@@ -351,6 +352,20 @@ def test_the_https_port_answers_reviews_and_registers_itself(tmp_path: Path) -> 
     hook = gateway.raw(MUTATING, "mutating-kai-admission")["webhooks"][0]
     assert hook["clientConfig"]["url"] == f"https://127.0.0.1:{port}/mutate--v1-pod"
     assert (tmp_path / "port").read_text() == str(port)
+
+
+def test_an_answer_is_sent_without_waiting_for_acknowledgements(tmp_path: Path) -> None:
+    server = AdmissionServer(
+        gateway=FakeGateway(),
+        routes=Routes(tree=dict),
+        folder=tmp_path,
+        registration=Registration(target=UrlTarget(base=""), bundle=b""),
+    )
+    with server._bound_socket() as listening:
+        client = socket.create_connection(listening.getsockname(), timeout=10)
+        accepted, _ = listening.accept()
+        with client, accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @override_settings(ROOT_URLCONF="queues.admission.server.urls")
