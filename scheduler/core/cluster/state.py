@@ -290,8 +290,10 @@ class ClusterState:
             return
         memory = task_class.memory_on(self.nodes.gpu_memory[node])
         for gpu_group in self.tasks.gpu_groups[task]:
-            leave_shared_gpu(self.nodes, self.journal, node, gpu_group, memory, old)
+            # In this order the device stays in use in between, so it is not counted as idle and taken anew, which
+            # would depend on what else of the node is promised by then.
             join_shared_gpu(self.nodes, self.journal, node, gpu_group, memory, new)
+            leave_shared_gpu(self.nodes, self.journal, node, gpu_group, memory, old)
 
     def _add(self, per_node: list[float], node: int, amount: float) -> None:
         old = per_node[node]

@@ -117,3 +117,19 @@ def test_any_cycle_keeps_the_rules(built) -> None:
         active = state.pod_groups.active_allocated[group]
         minimum = sum(pod_set.min_available for pod_set in given_group.root.pod_sets)
         assert active == 0 or active >= minimum, "a gang is whole or not there"
+
+
+def test_a_share_that_is_taken_back_beside_promised_gpus_costs_no_device() -> None:
+    built = cluster().nodes(3, 4, cpu=8).queue("a", 0, weight=0).queue("b", 6)
+    half = request(0.5, cpu=1)
+    for name, nodes in (("r0", "02"), ("r1", "12"), ("r2", "2"), ("r3", "001")):
+        devices = [(f"{name}-{number}",) for number in range(len(nodes))]
+        places = [f"n{node}" for node in nodes]
+        built.running(name, places, request=half, queue="a", minimum=0, gpu_groups=devices)
+    for name in ("p0", "p1", "p2"):
+        built.pending(name, 1, request=request(0, cpu=1), queue="a", minimum=0)
+    built.pending("gang", 2, request=request(2, cpu=1), queue="a", minimum=2)
+    result = built.cycle(config=SchedulerConfig(max_consolidation_victims=inf))
+    assert len([entry for entry in result.decisions if isinstance(entry, Evict)]) == 1
+    nodes = result.state.nodes
+    assert (nodes.idle[2] + nodes.releasing[2]).tolist() == [0.0, 0.0, 1.0]
