@@ -40,7 +40,6 @@ from sandbox.apiserver.schema.rules import Rules
 from sandbox.apiserver.storage.persistence import Persistence, Row
 from sandbox.apiserver.storage.store import Store
 from sandbox.apiserver.tables.render import Tables
-from sandbox.apiserver.wire.joined import JoinedHttp
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +102,6 @@ class Server:
             log_config=None,
             access_log=False,
             lifespan="off",
-            http=JoinedHttp,
             ws="none",
             server_header=False,
             ssl_certfile=self.pki.cert_file,
