@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
-from urllib.parse import urlsplit
 
 from kaiweb.settings import env
 from kaiweb.settings.env import ENVIRON, EnvError
-from kaiweb.settings.oidc import LOOPBACK
 
 NAME = "KAIWEB_CI_RULES"
 #: Those of `queues.access.rights`, which cannot be imported before the settings are there.
@@ -52,14 +50,7 @@ def ci_rules(environ: Mapping[str, str] = ENVIRON) -> tuple[CiRule, ...]:
     ------
     EnvError : a rule cannot be used
     """
-    raw = env.text(NAME, "[]", env=environ)
-    try:
-        entries = json.loads(raw)
-    except ValueError as error:
-        raise EnvError(f"{NAME}: expected JSON, got '{raw[:80]}'") from error
-    if not isinstance(entries, list):
-        raise EnvError(f"{NAME}: expected a list, got '{raw[:80]}'")
-    return tuple(_rule(entry) for entry in entries)
+    return tuple(_rule(entry) for entry in env.json_list(NAME, env=environ))
 
 
 def _rule(entry: Any) -> CiRule:
@@ -88,11 +79,9 @@ def _text(values: Mapping[str, Any], field: str) -> str:
 
 
 def _issuer(value: Any) -> str:
-    parts = urlsplit(value) if isinstance(value, str) else urlsplit("")
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-    if not is_safe or not parts.hostname:
+    if not isinstance(value, str) or not env.is_private_address(value):
         raise _fault("issuer", "an address with https://", value)
-    return str(value)
+    return value
 
 
 def _claims(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -7,6 +7,7 @@ variables of their own themselves. docs/operations/environment.md lists all of t
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import os
 import re
@@ -22,6 +23,7 @@ ENVIRON: Mapping[str, str] = os.environ
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off", ""})
 MAX_PORT = 65535
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 REDIS_SCHEMES = ("redis", "rediss")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -33,6 +35,25 @@ class EnvError(ValueError):
 def text(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> str:
     """Return the variable, or the default when it is unset or empty."""
     return env.get(name) or default
+
+
+def json_list(name: str, *, env: Mapping[str, str] = ENVIRON) -> list[Any]:
+    """Return the list that a variable holds as JSON; an empty one when it is unset or empty."""
+    raw = text(name, "[]", env=env)
+    try:
+        entries = json.loads(raw)
+    except ValueError as error:
+        raise EnvError(f"{name}: expected JSON, got '{raw[:80]}'") from error
+    if not isinstance(entries, list):
+        raise EnvError(f"{name}: expected a list, got '{raw[:80]}'")
+    return entries
+
+
+def is_private_address(url: str) -> bool:
+    """Return whether what is sent to an address stays private: it has https, or does not leave this machine."""
+    parts = urlsplit(url)
+    is_near = parts.scheme == "http" and parts.hostname in LOOPBACK
+    return bool(parts.hostname) and (parts.scheme == "https" or is_near)
 
 
 def flag(name: str, default: bool, *, env: Mapping[str, str] = ENVIRON) -> bool:

@@ -9,13 +9,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from kaiweb.settings import env
 from kaiweb.settings.env import ENVIRON, EnvError
 
 ROLES = ("viewer", "editor", "admin")
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 #: How long a request to the provider may take, in seconds.
 TIMEOUT_S = 10
 BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
@@ -64,14 +62,7 @@ def role_rules(name: str, environ: Mapping[str, str]) -> tuple[tuple[str, str, s
     The group `*` is everybody. The subtree is the queue below which the role applies; an empty one is the whole
     cluster.
     """
-    raw = env.text(name, "[]", env=environ)
-    try:
-        entries = json.loads(raw)
-    except ValueError as error:
-        raise EnvError(f"{name}: expected JSON, got '{raw[:80]}'") from error
-    if not isinstance(entries, list):
-        raise EnvError(f"{name}: expected a list, got '{raw[:80]}'")
-    return tuple(_rule(name, entry) for entry in entries)
+    return tuple(_rule(name, entry) for entry in env.json_list(name, env=environ))
 
 
 def _rule(name: str, entry: Any) -> tuple[str, str, str]:
@@ -97,9 +88,7 @@ def _issuer(environ: Mapping[str, str]) -> str:
     issuer = env.text("KAIWEB_OIDC_ISSUER", env=environ)
     if not issuer:
         return ""
-    parts = urlsplit(issuer)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-    if not is_safe or not parts.hostname:
+    if not env.is_private_address(issuer):
         raise EnvError(f"KAIWEB_OIDC_ISSUER: expected an address with https://, got '{issuer}'")
     return issuer
 
