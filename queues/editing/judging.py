@@ -16,11 +16,6 @@ from queues.tree.shape import Finding, QueueShape, Severity, read_queue
 
 # These are warnings for admins, but errors for callers whose rights cover only a subtree.
 BORDER_CODES = frozenset({"children-over-parent", "limit-over-parent"})
-#: Field of a shape -> its name in REST.
-RUNTIMES = {
-    "preempt_min_runtime": "preemptMinRuntime",
-    "reclaim_min_runtime": "reclaimMinRuntime",
-}
 
 
 def judge(
@@ -70,7 +65,7 @@ def _above_the_subtree(tree: Tree, old: Body | None, new: Body) -> Iterator[Find
             given=shape.priority,
             allowed=highest,
         )
-    for field, name in RUNTIMES.items():
+    for field, name in hierarchy.RUNTIMES.items():
         runtime, allowed = getattr(shape, field), _nearest(above, field)
         is_same = before is not None and runtime == getattr(before, field)
         if is_same or not runtime or parse_duration(runtime) <= parse_duration(allowed or "0"):

@@ -28,6 +28,11 @@ from queues.tree.shape import (
 
 Tree = Mapping[str, QueueShape]
 LONG_RUNTIME_NS = 24 * UNITS["h"]
+#: Field of a shape -> its name in REST.
+RUNTIMES = {
+    "preempt_min_runtime": "preemptMinRuntime",
+    "reclaim_min_runtime": "reclaimMinRuntime",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,15 +281,13 @@ def _height(tree: Tree, name: str) -> int:
 
 
 def _runtimes(shape: QueueShape) -> Iterator[Finding]:
-    for pointer, text in (
-        ("/preemptMinRuntime", shape.preempt_min_runtime),
-        ("/reclaimMinRuntime", shape.reclaim_min_runtime),
-    ):
+    for field, name in RUNTIMES.items():
+        text = getattr(shape, field)
         if text and parse_duration(text) > LONG_RUNTIME_NS:
             yield Finding(
-                pointer=pointer,
+                pointer=f"/{name}",
                 code="long-runtime",
-                message=f"{pointer[1:]} {text} is longer than 24 hours",
+                message=f"{name} {text} is longer than 24 hours",
                 severity=Severity.WARNING,
                 given=text,
                 allowed="24h",
