@@ -151,7 +151,8 @@ class Writer:
         before = kind.model.objects.in_bulk([row.pk for row in rows])
         fresh = [row for row in rows if _is_newer(row, before.get(row.pk), listed_at)]
         if kind.skips_equal:
-            fresh = [row for row in fresh if _differs(kind, before.get(row.pk), row)]
+            columns = [name for name in kind.update_fields if name != "version"]
+            fresh = [row for row in fresh if _differs(columns, before.get(row.pk), row)]
         if not fresh:
             return
         touched = Touched()
@@ -209,11 +210,9 @@ def _is_newer(row: Any, old: Any | None, listed_at: int) -> bool:
     return old is None or row.version > old.version or row.version < old.version <= listed_at
 
 
-def _differs(kind: MirroredKind, old: Any | None, new: Any) -> bool:
-    """Return whether more than the version differs."""
-    return old is None or any(
-        getattr(old, name) != getattr(new, name) for name in kind.update_fields if name != "version"
-    )
+def _differs(columns: Sequence[str], old: Any | None, new: Any) -> bool:
+    """Return whether a row is new, or differs in one of these columns."""
+    return old is None or any(getattr(old, name) != getattr(new, name) for name in columns)
 
 
 def _is_deleted_by(row: Any | None, deletion: Deletion) -> bool:
