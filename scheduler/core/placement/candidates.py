@@ -156,9 +156,7 @@ class Candidates:
 
     def is_free(self, node: int) -> bool:
         """Return whether a node that may take a task has free room for it now."""
-        position_of = self.node_set.position_of
-        position = node if position_of is None else position_of[node]
-        if self._rooms[position] != FREE:
+        if self._rooms[self.position(node)] != FREE:
             return False
         waits = self.rules.waits
         return not waits or not any(
