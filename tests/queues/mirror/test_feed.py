@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from queue import SimpleQueue
+import queue
 from threading import Event
 from typing import Any
 
@@ -14,6 +14,7 @@ from queues.mirror.feed import (
     GATHER_IN_BURST_S,
     GATHER_S,
     EventMessage,
+    Message,
     MessageQueue,
     Mirror,
 )
@@ -106,13 +107,14 @@ def test_a_full_gathering_leaves_the_rest_in_the_line() -> None:
     assert [len(line.take(timeout_s=0.1, max_messages=3)) for _ in range(2)] == [3, 2]
 
 
-class NotedWaits(SimpleQueue[Any]):
+class NotedWaits(queue.Queue[Message]):
     """A queue that never waits but notes how long it should have."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.waits: list[float] = []
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+    def get(self, block: bool = True, timeout: float | None = None) -> Message:
         self.waits.append(timeout or 0.0)
         return super().get(block=False)
 
@@ -120,10 +122,10 @@ class NotedWaits(SimpleQueue[Any]):
 def test_a_stream_of_single_messages_is_gathered_as_a_burst_until_it_ends() -> None:
     now = 0.0
     line = MessageQueue(clock=lambda: now)
-    line._queue = waits = NotedWaits()  # type: ignore[assignment]
+    line._queue = waits = NotedWaits()
 
     def gathered_s() -> float:
-        line.apply(QUEUES, None)  # type: ignore[arg-type]
+        line.apply(QUEUES, None)  # type: ignore[arg-type]  # what it holds is not read
         assert len(line.take(timeout_s=9.0)) == 1
         return round(waits.waits[-1], 9)
 
