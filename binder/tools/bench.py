@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ class TimedGateway:
 
     gateway: Gateway
     counts: Counter[str] = field(default_factory=Counter)
-    seconds: Counter[str] = field(default_factory=Counter)
+    seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __getattr__(self, name: str) -> Any:
@@ -56,7 +56,7 @@ class TimedGateway:
                 elapsed = time.perf_counter() - started
                 with self._lock:
                     self.counts[request_kind] += 1
-                    self.seconds[request_kind] += elapsed  # type: ignore[assignment]
+                    self.seconds[request_kind] += elapsed
 
         return call
 

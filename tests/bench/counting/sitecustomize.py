@@ -47,7 +47,7 @@ def record_requests(folder: Path) -> None:
         os.write(file_of_process(), f"{kind_of_request(method, path)}\n".encode())
         return exchange(wire, method, path, *rest)
 
-    Wire.exchange = recorded  # type: ignore[method-assign]
+    Wire.exchange = recorded  # type: ignore[method-assign]  # for all connections of this process
 
 
 if os.environ.get(FOLDER):

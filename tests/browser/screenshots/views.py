@@ -206,7 +206,7 @@ def _log_in(page: Page) -> None:
     cookies = page.context.cookies()
     page.context.clear_cookies()
     at("/login")(page)
-    page.context.add_cookies(cookies)  # type: ignore[arg-type]
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]  # a cookie that was read can be set
 
 
 VIEWS: Mapping[str, Visit] = {

@@ -104,7 +104,10 @@ def test_failures_are_logged_with_a_clipped_name(
     with caplog.at_level(logging.WARNING, logger=login_guard.__name__):
         for _ in range(PAIR_FAILURES + 3):
             log_in("x\ny" + "z" * 500, "wrong")
-    lines = [(record.getMessage(), record.user, record.address) for record in caplog.records]  # type: ignore[attr-defined]
+    lines = [
+        (record.getMessage(), vars(record)["user"], vars(record)["address"])
+        for record in caplog.records
+    ]
     name = "'x\\ny" + "z" * 61 + "'"
     assert lines == [
         *[("log-in failed", name, HERE)] * PAIR_FAILURES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,20 +64,18 @@ def test_a_pod_without_devices_has_no_cells() -> None:
         max_size=6,
     ),
 )  # fmt: skip
-def test_no_cell_is_given_to_two_owners_or_groups(
-    count: int, drawn: list[dict[str, object]]
-) -> None:
+def test_no_cell_is_given_to_two_owners_or_groups(count: int, drawn: list[dict[str, Any]]) -> None:
     tenants = []
     for number, workload in enumerate(drawn):
-        groups = tuple(workload["groups"])  # type: ignore[arg-type]
+        groups = tuple(workload["groups"])
         holds = bool(workload["holds"] and groups)
         tenants.append(
             Tenant(
                 key=str(number),
-                whole=0 if groups else int(workload["whole"]),  # type: ignore[call-overload]
+                whole=0 if groups else int(workload["whole"]),
                 groups=() if holds else groups,
                 reserves=groups[0] if holds else "",
-                cells=tuple(workload["cells"]),  # type: ignore[arg-type]
+                cells=tuple(workload["cells"]),
             )
         )
     cells = assign(count, tenants)
