@@ -101,7 +101,7 @@ def _subtree_counts(
     """Return by queue name the workloads of each queue and all queues below it; right for these queues only."""
     counts: dict[str, _Counts] = defaultdict(_Counts)
     pod_groups = PodGroup.objects.all()
-    below = _below(children, names)
+    below = hierarchy.below(names, children)
     if len(below) < FEW_QUEUES:
         pod_groups = pod_groups.filter(queue__in=below)
     # Counting rows instead of keys lets the database read the index on queue and state only.
@@ -116,18 +116,6 @@ def _subtree_counts(
         for name in hierarchy.ancestors(shapes, queue):
             counts[name].add(own)
     return counts
-
-
-def _below(children: Mapping[str, list[str]], names: Sequence[str]) -> set[str]:
-    """Return these queues and all queues below them."""
-    below: set[str] = set()
-    to_visit = list(names)
-    while to_visit:
-        name = to_visit.pop()
-        if name not in below:
-            below.add(name)
-            to_visit += children.get(name, ())
-    return below
 
 
 def _shares(names: Sequence[str]) -> dict[str, dict[str, float]]:

@@ -114,12 +114,12 @@ def below(names: Iterable[str], children: Mapping[str, Iterable[str]]) -> set[st
     children : parent -> its direct children
     """
     subtree: set[str] = set()
-    left = list(names)
-    while left:
-        name = left.pop()
+    to_visit = list(names)
+    while to_visit:
+        name = to_visit.pop()
         if name not in subtree:
             subtree.add(name)
-            left += children.get(name, ())
+            to_visit += children.get(name, ())
     return subtree
 
 
