@@ -24,7 +24,7 @@ from scheduler.core.session.session import Session
 DEVICES, OTHER_RULES = "devices", "rules"
 #: How many placements of one pod group are recorded: its pods are alike, and others should have their turn.
 MAX_PER_GROUP = 16
-#: Gangs that do not fit as a whole use this many times the limit up at most.
+#: Records of gangs that did not fit as a whole are replaced by others, at most this many times the limit.
 MAX_IN_VAIN = 2
 
 Counts = tuple[tuple[str, int], ...]
@@ -72,7 +72,6 @@ class _Record:
 
     reason: PlacementReason
     candidates: Candidates
-    task: int
 
 
 class PlacementLog:
@@ -112,7 +111,7 @@ class PlacementLog:
         self.left -= 1
         self._by_group[group] = recorded + 1
         reason = _reason(session, candidates, task, node, refused)
-        self._records[task] = _Record(reason, candidates, task)
+        self._records[task] = _Record(reason, candidates)
 
     def forget(self, tasks: Sequence[int]) -> None:
         """Drop the reasons of tasks whose gang did not fit as a whole."""
@@ -123,7 +122,8 @@ class PlacementLog:
 
     def reasons(self, session: Session) -> dict[int, PlacementReason]:
         """Return the reason of each task."""
-        known: dict[tuple[object, ...], Counts] = {}
+        #: What decides the lasting filters of a task -> what they refused.
+        counts_of: dict[tuple[object, ...], Counts] = {}
         reasons = {}
         for task, record in self._records.items():
             task_class = session.state.tasks.task_class[task]
@@ -131,9 +131,9 @@ class PlacementLog:
                 *(task_class.kind, task_class.namespace, task_class.nominated_node),
                 record.candidates.node_set.key,
             )
-            if key not in known:
-                known[key] = _lasting_refusals(record, task_class)
-            counts = known[key] + record.reason.refused
+            if key not in counts_of:
+                counts_of[key] = _lasting_refusals(record.candidates, task, task_class)
+            counts = counts_of[key] + record.reason.refused
             reasons[task] = replace(record.reason, refused=counts)
         return reasons
 
@@ -186,15 +186,15 @@ def _gpus_first(need: tuple[int, float]) -> bool:
     return need[0] != GPU_ROW
 
 
-def _lasting_refusals(record: _Record, task_class: TaskClass) -> Counts:
+def _lasting_refusals(candidates: Candidates, task: int, task_class: TaskClass) -> Counts:
     """Count the nodes that each lasting filter refuses, and those outside of the topology."""
-    node_set, rules = record.candidates.node_set, record.candidates.rules
+    node_set = candidates.node_set
     counts: list[tuple[str, int]] = []
     passing: Bools = np.ones(len(node_set), dtype=np.bool_)
     masks = [
-        (each.name, node_set.take(each.mask(record.task, task_class)))
-        for each in rules.filters
-        if each.scope is Scope.CLASS
+        (node_filter.name, node_set.take(node_filter.mask(task, task_class)))
+        for node_filter in candidates.rules.filters
+        if node_filter.scope is Scope.CLASS
     ]
     if node_set.extra_scores is not None:
         masks.append((TOPOLOGY, ~np.isnan(node_set.take(node_set.extra_scores))))
@@ -208,7 +208,7 @@ def _lasting_refusals(record: _Record, task_class: TaskClass) -> Counts:
 
 def _rest_name(task_class: TaskClass, rules: ClassRules) -> str:
     """Return what refused the nodes that are left: the only rule that can, or a general word."""
-    names = {each.name for each in rules.node_filters + rules.cluster_filters}
+    names = {node_filter.name for node_filter in rules.node_filters + rules.cluster_filters}
     if rules.fit_rules or len(names) > 1 or (names and task_class.is_shared):
         return OTHER_RULES
     return names.pop() if names else DEVICES if task_class.is_shared else OTHER_RULES
