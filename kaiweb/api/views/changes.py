@@ -226,7 +226,7 @@ class ChangeApply(View):
         row = _own(request, pk)
         body = read_body(request.data or {}, _Apply)
         now, is_dry = timezone.now(), flag(request, "dryRun")
-        is_simulated(request)
+        is_simulated(request)  # refuses a wrong parameter before anything is written
         if body.reason is not None:
             row.reason = body.reason
             if not is_dry:

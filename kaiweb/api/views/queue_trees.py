@@ -96,7 +96,7 @@ def _check_parameters(request: Request) -> None:
     policy = request.query_params.get("policy", WARN)
     if policy not in POLICIES:
         raise bad_parameter("policy", f"expected {', '.join(POLICIES)}", policy, [*POLICIES])
-    is_simulated(request)
+    is_simulated(request)  # refuses a wrong parameter before anything is written
 
 
 def _check_match(request: Request, queues: dict[str, Body], root: str) -> None:

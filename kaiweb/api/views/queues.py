@@ -222,7 +222,7 @@ def _is_creation(request: Request, manager: str) -> bool:
 
 
 def _write_request(request: Request, *, needs_version: bool = False) -> WriteRequest:
-    is_simulated(request)
+    is_simulated(request)  # refuses a wrong parameter before anything is written
     tag = expected_tag(request, "queue", is_needed=needs_version)
     return write_request(request, expected_tag=tag)
 
