@@ -38,7 +38,7 @@ def weak_tag(content: bytes) -> str:
 def is_current(request: HttpRequest, tag: str) -> bool:
     """Return whether the caller has the answer with this ETag already."""
     tags = parse_etags(request.headers.get("If-None-Match", ""))
-    return tags == ["*"] or tag.removeprefix("W/") in (each.removeprefix("W/") for each in tags)
+    return tags == ["*"] or tag.removeprefix("W/") in (sent.removeprefix("W/") for sent in tags)
 
 
 class ConditionalGetMiddleware:
