@@ -207,8 +207,8 @@ class ClusterDeployments:
             selectors=Selectors(labels=f"{MANAGED_BY}={MANAGER}"),
         )
         for body in listing.items:
-            (owner,) = body["metadata"].get("ownerReferences") or ({"kind": ""},)
-            if owner["kind"] == CONFIGS.kind and body["metadata"]["name"] not in wanted:
+            owners = {owner["kind"] for owner in body["metadata"].get("ownerReferences") or ()}
+            if CONFIGS.kind in owners and body["metadata"]["name"] not in wanted:
                 self._delete_object({**body, "kind": POD_DISRUPTION_BUDGETS.kind})
 
     def _delete_object(self, body: Manifest) -> None:

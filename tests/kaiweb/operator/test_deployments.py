@@ -275,3 +275,17 @@ def test_what_the_cluster_refuses_is_named_and_the_last_good_deployment_stays(
     deployments.apply(DesiredProcesses(), {}, 12.0, bad)
     assert deployments.refusal == ""
     assert binder(release)["spec"]["replicas"] == 3
+
+
+def test_a_budget_with_a_second_owner_stops_nothing(release: FakeGateway) -> None:
+    deployments = ClusterDeployments(release)
+    service = {"podDisruptionBudget": {"enabled": True}}
+    deployments.apply(
+        DesiredProcesses(), {}, 0.0, config(binder={"replicas": 2, "service": service})
+    )
+    stored = release.raw(POD_DISRUPTION_BUDGETS, "binder", NAMESPACE)
+    other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "uid-other"}
+    stored["metadata"]["ownerReferences"].append(other)
+    release.seed(POD_DISRUPTION_BUDGETS, stored)
+    deployments.apply(DesiredProcesses(), {}, 1.0, config(binder={"replicas": 2}))
+    assert release.names(POD_DISRUPTION_BUDGETS, NAMESPACE) == []

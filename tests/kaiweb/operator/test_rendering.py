@@ -183,8 +183,8 @@ def test_budgets_are_for_what_runs_more_than_once_and_follow_the_config() -> Non
     on = {"service": {"podDisruptionBudget": {"enabled": True, "maxUnavailable": 2}}}
     off = {"service": {"podDisruptionBudget": {"enabled": False}}}
     assert ("PodDisruptionBudget", "binder") not in wanted({"binder": on}, BINDER)
-    made = wanted({"global": two, "binder": on}, BINDER)["PodDisruptionBudget", "binder"]
-    assert made["spec"] == {"maxUnavailable": 2, "selector": BINDER["spec"]["selector"]}
+    rendered = wanted({"global": two, "binder": on}, BINDER)["PodDisruptionBudget", "binder"]
+    assert rendered["spec"] == {"maxUnavailable": 2, "selector": BINDER["spec"]["selector"]}
     of_chart = budget("binder")
     assert ("PodDisruptionBudget", "binder") in wanted({"global": two}, BINDER, of_chart)
     assert ("PodDisruptionBudget", "binder") not in wanted(
