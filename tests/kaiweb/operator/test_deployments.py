@@ -286,6 +286,6 @@ def test_a_budget_with_a_second_owner_stops_nothing(release: FakeGateway) -> Non
     stored = release.raw(POD_DISRUPTION_BUDGETS, "binder", NAMESPACE)
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": "uid-other"}
     stored["metadata"]["ownerReferences"].append(other)
-    release.seed(POD_DISRUPTION_BUDGETS, stored)
+    release.replace(POD_DISRUPTION_BUDGETS, "binder", stored, namespace=NAMESPACE)
     deployments.apply(DesiredProcesses(), {}, 1.0, config(binder={"replicas": 2}))
     assert release.names(POD_DISRUPTION_BUDGETS, NAMESPACE) == []
