@@ -14,7 +14,7 @@ from kaiweb.items.model_use import model_use
 from kube.keys import GPU_MODELS
 from queues.editing.tags import tag_of_row
 from queues.models import PodGroup, Queue, WorkloadState
-from queues.selectors import options_of, shape_of, tree
+from queues.selectors import options_of, tree
 from queues.tree import hierarchy
 from queues.tree.options import rest_models
 from queues.tree.shape import QueueShape
@@ -68,14 +68,18 @@ def queue_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
 def items_of(rows: Sequence[Queue]) -> list[dict[str, Any]]:
     """Return the items of these rows, in their order; the mirror need not contain the rows yet."""
     relations = _read_relations(rows)
-    shapes = {**relations.shapes, **{row.name: shape_of(row) for row in rows}}
-    relations.shapes = shapes
+    relations.shapes = {**relations.shapes, **_places(rows)}
     return [_item(row, relations) for row in rows]
 
 
 def bare_item(row: Queue) -> dict[str, Any]:
     """Return the item of a row without what the database adds: related queues, workloads, shares."""
-    return _item(row, _Relations(shapes={row.name: shape_of(row)}, children={}))
+    return _item(row, _Relations(shapes=_places([row]), children={}))
+
+
+def _places(rows: Sequence[Queue]) -> dict[str, QueueShape]:
+    """Return the places of these rows in the tree, by queue name; an item reads the rest from its row."""
+    return {row.name: QueueShape(name=row.name, parent=row.parent) for row in rows}
 
 
 def _read_relations(rows: Sequence[Queue]) -> _Relations:
