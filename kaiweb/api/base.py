@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from kaiweb.api import database_wait
+from kaiweb.api.deprecation import Deprecation
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.items.visibility import EVERYTHING, Visibility, visibility_of
 from queues.access.rights import READ, Rights, rights_of
@@ -53,6 +54,8 @@ class View(APIView):
     shows: ClassVar[Shows] = Shows.NOTHING
     #: Whether a token needs the scope `read` for safe methods.
     needs_read: ClassVar[bool] = True
+    #: Methods whose operation will go away.
+    deprecated: ClassVar[Mapping[str, Deprecation]] = {}
     has_short_waits = False
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
@@ -73,9 +76,12 @@ class View(APIView):
     def finalize_response(
         self, request: Request, response: Any, *args: object, **kwargs: object
     ) -> Any:
-        """Let the connection wait for locks as long as before again."""
+        """Let the connection wait for locks as long as before again; announce that the operation will go away."""
         if self.has_short_waits:
             database_wait.restore_waits()
+        deprecation = self.deprecated.get((request.method or "").lower())
+        if deprecation is not None:
+            deprecation.announce(response)
         return super().finalize_response(request, response, *args, **kwargs)
 
 

@@ -12,6 +12,9 @@ from queues.models import PodGroup, Queue
 from queues.tree.shape import Finding
 from scheduler.tools.simulate.what_if.question import Question, QuestionError, QueueEdit
 
+#: Lists of existing workloads in a question.
+ACTIONS = ("remove", "hold", "release", "requeue")
+
 
 def refuse_hidden_names(question: Question, visibility: Visibility) -> None:
     """Raise QuestionError if a question names a queue or a workload that the caller may not see."""
@@ -23,13 +26,12 @@ def refuse_hidden_names(question: Question, visibility: Visibility) -> None:
         for pointer, name in _named_queues(question)
         if name not in created and not visibility.shows(name)
     ]
-    removed = question.workloads.remove
-    visible = set(
-        visibility.rows(PodGroup.objects.filter(key__in=removed)).values_list("key", flat=True)
-    )
+    workloads = dict(_named_workloads(question))
+    rows = visibility.rows(PodGroup.objects.filter(key__in=workloads.values()))
+    visible = set(rows.values_list("key", flat=True))
     findings += [
-        _finding(f"/workloads/remove/{index}", f"workload '{key}' does not exist")
-        for index, key in enumerate(removed)
+        _finding(pointer, f"workload '{key}' does not exist")
+        for pointer, key in workloads.items()
         if key not in visible
     ]
     if findings:
@@ -57,6 +59,12 @@ def _named_queues(question: Question) -> Iterator[tuple[str, str]]:
     for index, manifest in enumerate(question.workloads.manifests):
         for name in _labelled_queues(manifest):
             yield f"/workloads/manifests/{index}", name
+
+
+def _named_workloads(question: Question) -> Iterator[tuple[str, str]]:
+    for action in ACTIONS:
+        for index, key in enumerate(getattr(question.workloads, action)):
+            yield f"/workloads/{action}/{index}", key
 
 
 def _labelled_queues(manifest: Any) -> Iterator[str]:

@@ -185,7 +185,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["kaiweb.api.http.renderers.OrjsonRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "kaiweb.api.http.negotiation.JsonNegotiation",
     "DEFAULT_PARSER_CLASSES": ["kaiweb.api.http.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "kaiweb.api.deprecation.Schema",
     "EXCEPTION_HANDLER": "kaiweb.api.errors.problem_response",
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }

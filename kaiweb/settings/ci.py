@@ -13,7 +13,7 @@ from kaiweb.settings.env import ENVIRON, EnvError
 
 NAME = "KAIWEB_CI_RULES"
 #: Those of `queues.access.rights`, which cannot be imported before the settings are there.
-SCOPES = ("read", "queues:write", "workloads:write", "simulate", "admin")
+SCOPES = ("read", "queues:write", "workloads:write", "simulate", "apply:force", "admin")
 FIELDS = {"issuer", "audience", "claims", "user", "scopes", "subtree", "networks", "minutes"}
 DEFAULT_MINUTES, MAX_MINUTES = 15, 60
 EXAMPLE = (

@@ -47,6 +47,19 @@ def find_shard(gateway: Gateway, name: str) -> Body:
     return body
 
 
+def partition_of(body: Body) -> str:
+    """Return the node pool that a shard schedules; empty for the nodes without a label."""
+    return str((body.get("spec") or {}).get("partitionLabelValue") or "")
+
+
+def shard_of_pool(gateway: Gateway, pool: str) -> str:
+    """Return the name of the shard that schedules a node pool; that of the default one if none states it."""
+    for name, body in all_shards(gateway).items():
+        if partition_of(body) == pool:
+            return name
+    return DEFAULT_SHARD
+
+
 def find_or_default(gateway: Gateway, name: str) -> Body | None:
     """Return one object; None for the shard `default` without one, which runs on default settings.
 

@@ -17,6 +17,7 @@ from kaiweb.shards.reading import (
     Body,
     all_shards,
     find_shard,
+    partition_of,
     problem_in,
     read_config,
     tag_of_shard,
@@ -254,11 +255,11 @@ def _form_faults(body: Body) -> Iterator[Finding]:
 
 def _partition_faults(gateway: Gateway, before: Body | None, after: Body) -> Iterator[Finding]:
     """Yield a fault if the edit gives the shard the nodes of another one."""
-    value = _partition_of(after)
-    if before is not None and _partition_of(before) == value:
+    value = partition_of(after)
+    if before is not None and partition_of(before) == value:
         return
     for name, body in all_shards(gateway).items():
-        if name != after["metadata"]["name"] and _partition_of(body) == value:
+        if name != after["metadata"]["name"] and partition_of(body) == value:
             yield Finding(
                 pointer="/spec/partitionLabelValue",
                 code="partition",
@@ -267,15 +268,11 @@ def _partition_faults(gateway: Gateway, before: Body | None, after: Body) -> Ite
             )
 
 
-def _partition_of(body: Body) -> str:
-    return str((body.get("spec") or {}).get("partitionLabelValue") or "")
-
-
 def _effect_of_deletion(body: Body) -> Finding:
     name = body["metadata"]["name"]
     text = (
         "the scheduler of this shard goes on with default settings"
         if name == DEFAULT_SHARD
-        else f"nobody schedules the nodes and workloads of '{_partition_of(body)}' any more"
+        else f"nobody schedules the nodes and workloads of '{partition_of(body)}' any more"
     )
     return Finding(pointer="", code="effect", message=text, severity=Severity.WARNING)

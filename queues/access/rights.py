@@ -23,9 +23,10 @@ READ = "read"
 QUEUES_WRITE = "queues:write"
 WORKLOADS_WRITE = "workloads:write"
 SIMULATE = "simulate"
+APPLY_FORCE = "apply:force"
 ADMIN = "admin"
 READING_GRANTED = "granted"
-SCOPES = (READ, QUEUES_WRITE, WORKLOADS_WRITE, SIMULATE, ADMIN)
+SCOPES = (READ, QUEUES_WRITE, WORKLOADS_WRITE, SIMULATE, APPLY_FORCE, ADMIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,15 @@ class Rights:
     def may_write_queues(self) -> bool:
         """Return whether this caller may change any queue."""
         return self._may_write(QUEUES_WRITE)
+
+    @property
+    def may_force(self) -> bool:
+        """Return whether this caller may take over fields of other managers: an admin, whose token needs a scope for it.
+
+        Unlike the scope `admin`, that scope goes with a subtree: whoever may edit the queue is asked apart from this.
+        """
+        has_role = any(grant.role == Role.ADMIN for grant in self.grants)
+        return has_role and bool(self.scopes & {APPLY_FORCE, ADMIN})
 
     @property
     def may_write_workloads(self) -> bool:

@@ -186,7 +186,11 @@ IDEMPOTENCY_KEY = OpenApiParameter(
 )
 APPLY = [
     _query("fieldManager", "Apply as this field manager; then no If-Match is needed."),
-    _query("force", "Take over fields of other managers (admins).", OpenApiTypes.BOOL),
+    _query(
+        "force",
+        "Take over fields of other managers (admins; tokens need the scope apply:force).",
+        OpenApiTypes.BOOL,
+    ),
     OpenApiParameter(
         "If-None-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="`*` to create."
     ),

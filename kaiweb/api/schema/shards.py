@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers as s
 
 from kaiweb.api.schema.queues import Difference, Finding
+from kaiweb.api.schema.simulations import WithPreview
 from scheduler.settings.flags import OptionKind
 
 OPTION_VALUE = {"type": ["string", "number", "boolean"]}
@@ -59,7 +60,7 @@ class ShardCreate(ShardWrite):
     spec = Spec(required=False)
 
 
-class ShardWritten(s.Serializer[object]):
+class ShardWritten(WithPreview):
     shard = Shard()
     changed = s.BooleanField()
     dryRun = s.BooleanField()

@@ -46,6 +46,9 @@ class WorkloadEdits(s.Serializer[object]):
     add = NewWorkload(many=True, required=False)
     manifests = s.ListField(child=s.DictField(), required=False)
     remove = s.ListField(child=s.CharField(), required=False)
+    hold = s.ListField(child=s.CharField(), required=False)
+    release = s.ListField(child=s.CharField(), required=False)
+    requeue = s.ListField(child=s.CharField(), required=False)
 
 
 class NodeEdits(s.Serializer[object]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers as s
 
 from kaiweb.api.schema.shared import AsOf, Page
+from kaiweb.api.schema.simulations import WithPreview
 
 
 class HoldState(s.Serializer[object]):
@@ -208,7 +209,7 @@ class WorkloadWaited(s.Serializer[object]):
     reasonText = s.CharField(allow_blank=True)
 
 
-class WorkloadActed(s.Serializer[object]):
+class WorkloadActed(WithPreview):
     namespace = s.CharField()
     name = s.CharField()
     hold = HoldState(allow_null=True)

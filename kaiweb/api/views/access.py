@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from frontend.dashboard import login_guard
 from kaiweb import request_id
 from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
+from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.idempotency import refuse_key
@@ -46,7 +47,7 @@ class Tokens(View):
     """The tokens of the caller, for admins those of all users."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"get": ("all",)}
+    accepts: ClassVar = {"get": ("all",), "post": ("dryRun",)}
 
     @extend_schema(
         operation_id="listTokens",
@@ -70,15 +71,13 @@ class Tokens(View):
     @extend_schema(
         operation_id="createToken",
         request=schema.TokenCreate,
+        parameters=[parameters.ONLY_DRY_RUN],
         responses={201: schema.TokenCreated},
     )
     def post(self, request: Request) -> Response:
-        """Make a token; the answer is the only place where its secret is shown."""
-        refuse_key(request)
-        user, write = owner(request), write_request(request)
-        token = read_token_request(request.data, write.now, caller_visibility(request))
-        row, secret = create_token(user, token, write)
-        return Response({**_item(row), "token": secret}, status=201)
+        """Make a token; the answer is the only place where its secret is shown, and a dry run shows none."""
+        user = owner(request)
+        return write_database(request, lambda: _create(request, user), is_kept=False)
 
 
 class TokenExchange(View):
@@ -126,19 +125,15 @@ class TokenDetail(View):
     """One token."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"delete": ("dryRun",)}
 
-    @extend_schema(operation_id="revokeToken", responses={204: None})
+    @extend_schema(
+        operation_id="revokeToken", parameters=[parameters.ONLY_DRY_RUN], responses={204: None}
+    )
     def delete(self, request: Request, pk: int) -> Response:
         """Revoke it, one's own or, as an admin, that of another user; it stops working at once."""
         user = owner(request)
-        rows = ApiToken.objects.filter(revoked_at=None)
-        if not caller(request).is_admin:
-            rows = rows.filter(user=user)
-        row = row_with_number(rows.select_related("user"), pk)
-        if row is None:
-            raise Problem("not-found", f"you have no token {pk}")
-        revoke_token(row, write_request(request))
-        return Response(status=204)
+        return write_database(request, lambda: _revoke(request, user, pk))
 
 
 class Tickets(View):
@@ -159,6 +154,24 @@ class Tickets(View):
         secret = tokens.issue_ticket(user=request.user, token=token, now=timezone.now())
         lifetime_s = int(tokens.TICKET_LIFETIME.total_seconds())
         return Response({"ticket": secret, "expiresIn": lifetime_s}, status=201)
+
+
+def _create(request: Request, user: User) -> Response:
+    write = write_request(request)
+    token = read_token_request(request.data, write.now, caller_visibility(request))
+    row, secret = create_token(user, token, write)
+    return Response({**_item(row), "token": secret}, status=201)
+
+
+def _revoke(request: Request, user: User, pk: int) -> Response:
+    rows = ApiToken.objects.filter(revoked_at=None)
+    if not caller(request).is_admin:
+        rows = rows.filter(user=user)
+    row = row_with_number(rows.select_related("user"), pk)
+    if row is None:
+        raise Problem("not-found", f"you have no token {pk}")
+    revoke_token(row, write_request(request))
+    return Response(status=204)
 
 
 def _item(row: ApiToken) -> dict[str, Any]:

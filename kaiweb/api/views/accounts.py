@@ -10,8 +10,8 @@ from msgspec import UNSET, Meta, UnsetType
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api import idempotency
 from kaiweb.api.base import Shows, View, filtered, row_with_number
+from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import access as schema
@@ -22,6 +22,7 @@ from queues.models import Queue, Role, RoleBinding
 from queues.tree.shape import shown
 from scheduler.tools.simulate.what_if.question import Struct, read_body
 
+WRITE = ("dryRun", "reason")
 #: Without control characters: names appear in logs, and PostgreSQL stores no NUL.
 Text = Annotated[str, Meta(max_length=150, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Username = Annotated[str, Meta(min_length=1, max_length=150, pattern=r"^[\w.@+-]+$")]
@@ -48,7 +49,7 @@ class Users(View):
     """The collection."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"post": ("reason",)}
+    accepts: ClassVar = {"post": WRITE}
 
     @extend_schema(operation_id="listUsers", responses=schema.UserList)
     def get(self, request: Request) -> Response:
@@ -60,31 +61,20 @@ class Users(View):
     @extend_schema(
         operation_id="createUser",
         request=schema.UserCreate,
-        parameters=[parameters.REASON],
+        parameters=[parameters.ONLY_DRY_RUN, parameters.REASON],
         responses={201: schema.User},
     )
     def post(self, request: Request) -> Response:
         """Create a user without roles, who may read."""
         _require_admin_login(request)
-        idempotency.refuse_key(request)
-        body = read_body(request.data, _NewUser)
-        if body.is_active is False:
-            raise Problem("validation", "isActive: a new user is active")
-        user = accounts.create_user(
-            username=body.username,
-            display_name=body.display_name or "",
-            password=body.password or None,
-            request=write_request(request),
-        )
-        headers = {"Location": f"/api/v1/users/{user.get_username()}"}
-        return Response(_user_item(user), status=201, headers=headers)
+        return write_database(request, lambda: _create(request), is_kept=False)
 
 
 class UserDetail(View):
     """One user."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"patch": ("reason",)}
+    accepts: ClassVar = {"patch": WRITE}
 
     @extend_schema(operation_id="getUser", responses=schema.User)
     def get(self, request: Request, username: str) -> Response:
@@ -95,24 +85,20 @@ class UserDetail(View):
     @extend_schema(
         operation_id="patchUser",
         request=schema.UserEdit,
-        parameters=[parameters.REASON],
+        parameters=[parameters.ONLY_DRY_RUN, parameters.REASON],
         responses=schema.User,
     )
     def patch(self, request: Request, username: str) -> Response:
         """Change the name, set a password (null: none), or lock the user out; tokens of a locked user are dead."""
         _require_admin_login(request)
-        body = read_body(request.data, _UserEdit)
-        values = {name: getattr(body, name) for name in ("display_name", "password", "is_active")}
-        changes = {name: value for name, value in values.items() if value is not UNSET}
-        user = accounts.edit_user(_find_user(username), changes, write_request(request))
-        return Response(_user_item(user))
+        return write_database(request, lambda: _edit(request, username), is_kept=False)
 
 
 class RoleBindings(View):
     """The collection."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"get": ("username", "subtree"), "post": ("reason",)}
+    accepts: ClassVar = {"get": ("username", "subtree"), "post": WRITE}
     repeatable: ClassVar = frozenset({"username", "subtree"})
 
     @extend_schema(
@@ -130,32 +116,52 @@ class RoleBindings(View):
     @extend_schema(
         operation_id="createRoleBinding",
         request=schema.RoleBindingCreate,
-        parameters=[parameters.REASON, parameters.IDEMPOTENCY_KEY],
+        parameters=[parameters.ONLY_DRY_RUN, parameters.REASON, parameters.IDEMPOTENCY_KEY],
         responses={201: schema.RoleBinding},
     )
     def post(self, request: Request) -> Response:
         """Give a user a role: viewer, editor below a queue (or of everything), or admin of everything."""
         require_admin(request, "giving roles")
-        return idempotency.answer_once(request, lambda: _bind(request))
+        return write_database(request, lambda: _bind(request))
 
 
 class RoleBindingDetail(View):
     """One role binding."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"delete": ("reason",)}
+    accepts: ClassVar = {"delete": WRITE}
 
     @extend_schema(
-        operation_id="deleteRoleBinding", parameters=[parameters.REASON], responses={204: None}
+        operation_id="deleteRoleBinding",
+        parameters=[parameters.ONLY_DRY_RUN, parameters.REASON],
+        responses={204: None},
     )
     def delete(self, request: Request, pk: int) -> Response:
         """Take the role away; open live sockets follow within half a minute."""
         require_admin(request, "taking roles")
-        binding = row_with_number(RoleBinding.objects.select_related("user"), pk)
-        if binding is None:
-            raise Problem("not-found", f"role binding {pk} does not exist")
-        accounts.unbind(binding, write_request(request))
-        return Response(status=204)
+        return write_database(request, lambda: _unbind(request, pk))
+
+
+def _create(request: Request) -> Response:
+    body = read_body(request.data, _NewUser)
+    if body.is_active is False:
+        raise Problem("validation", "isActive: a new user is active")
+    user = accounts.create_user(
+        username=body.username,
+        display_name=body.display_name or "",
+        password=body.password or None,
+        request=write_request(request),
+    )
+    headers = {"Location": f"/api/v1/users/{user.get_username()}"}
+    return Response(_user_item(user), status=201, headers=headers)
+
+
+def _edit(request: Request, username: str) -> Response:
+    body = read_body(request.data, _UserEdit)
+    values = {name: getattr(body, name) for name in ("display_name", "password", "is_active")}
+    changes = {name: value for name, value in values.items() if value is not UNSET}
+    user = accounts.edit_user(_find_user(username), changes, write_request(request))
+    return Response(_user_item(user))
 
 
 def _bind(request: Request) -> Response:
@@ -173,6 +179,14 @@ def _bind(request: Request) -> Response:
         raise Problem("validation", f"username: expected a user, got '{shown(body.username)}'")
     binding = accounts.bind(user, role, subtree, write_request(request))
     return Response(_binding_item(binding), status=201)
+
+
+def _unbind(request: Request, pk: int) -> Response:
+    binding = row_with_number(RoleBinding.objects.select_related("user"), pk)
+    if binding is None:
+        raise Problem("not-found", f"role binding {pk} does not exist")
+    accounts.unbind(binding, write_request(request))
+    return Response(status=204)
 
 
 def _require_admin_login(request: Request) -> None:

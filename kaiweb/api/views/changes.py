@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from django.contrib.auth.models import User
@@ -16,10 +15,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb import request_id
-from kaiweb.api import idempotency
 from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
+from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
+from kaiweb.api.fresh_previews import check_preview
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.http.renderers import YamlRenderer
 from kaiweb.api.schema import changes as schema
@@ -31,20 +31,18 @@ from kaiweb.api.views.simulations import (
 )
 from kaiweb.api.visible_changes import visible_changes
 from kaiweb.items.visibility import Visibility
-from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
+from kaiweb.models import ChangeSet, ChangeSetState
 from kaiweb.planning import change_sets, drains
 from kaiweb.planning.change_sets import Caller
 from kaiweb.planning.export import patch_of
 from kaiweb.planning.hidden_names import refuse_hidden_edits
 from kaiweb.planning.plan import Body
-from kaiweb.planning.previews import is_worse
 from queues.access.rights import Rights, rights_of
 from queues.cluster import gateway
 from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_body
 
 SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
 MAX_EDITS = 200
-PREVIEW_LIFE = timedelta(seconds=60)
 
 Edits = Annotated[list[QueueEdit], Meta(min_length=1, max_length=MAX_EDITS)]
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -69,7 +67,7 @@ class Changes(View):
     """The collection."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"get": pagination.PARAMETERS}
+    accepts: ClassVar = {"get": pagination.PARAMETERS, "post": ("dryRun",)}
 
     @extend_schema(
         operation_id="listChanges", parameters=parameters.PAGE, responses=schema.ChangeList
@@ -86,12 +84,12 @@ class Changes(View):
     @extend_schema(
         operation_id="createChange",
         request=schema.ChangeCreate,
-        parameters=[parameters.IDEMPOTENCY_KEY],
+        parameters=[parameters.ONLY_DRY_RUN, parameters.IDEMPOTENCY_KEY],
         responses={201: schema.Change},
     )
     def post(self, request: Request) -> Response:
         """Store a draft of edits; nothing is written to the cluster."""
-        return idempotency.answer_once(request, lambda: self._create(request))
+        return write_database(request, lambda: self._create(request))
 
     def _create(self, request: Request) -> Response:
         _require_write(request)
@@ -110,15 +108,24 @@ class ChangeDetail(View):
     """One change set."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"patch": ("dryRun",), "delete": ("dryRun",)}
 
     @extend_schema(operation_id="getChange", responses=schema.Change)
     def get(self, request: Request, pk: int) -> Response:
         """Return the change set, with what it would change now, or the steps that were made."""
         return Response(change_item(_find(request, pk), change_sets.live_queues(gateway())))
 
-    @extend_schema(operation_id="patchChange", request=schema.ChangeWrite, responses=schema.Change)
+    @extend_schema(
+        operation_id="patchChange",
+        request=schema.ChangeWrite,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses=schema.Change,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Replace the named parts of a draft; the edits then count as made on the queues as they are now."""
+        return write_database(request, lambda: self._patch(request, pk))
+
+    def _patch(self, request: Request, pk: int) -> Response:
         row = _own(request, pk)
         draft = read_body(request.data, _Draft)
         change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
@@ -126,9 +133,14 @@ class ChangeDetail(View):
         _store(row, draft, queues, caller_visibility(request))
         return Response(change_item(row, queues))
 
-    @extend_schema(operation_id="deleteChange", responses={204: None})
+    @extend_schema(
+        operation_id="deleteChange", parameters=[parameters.ONLY_DRY_RUN], responses={204: None}
+    )
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a draft."""
+        return write_database(request, lambda: self._delete(request, pk))
+
+    def _delete(self, request: Request, pk: int) -> Response:
         row = _own(request, pk)
         change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
         row.delete()
@@ -178,10 +190,19 @@ class ChangeRequest(View):
     """Ask for approval."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"post": ("dryRun",)}
 
-    @extend_schema(operation_id="requestChange", request=None, responses=schema.Change)
+    @extend_schema(
+        operation_id="requestChange",
+        request=None,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses=schema.Change,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Ask admins to approve the draft."""
+        return write_database(request, lambda: self._request(request, pk))
+
+    def _request(self, request: Request, pk: int) -> Response:
         row = _own(request, pk)
         change_sets.move_to(row, ChangeSetState.REQUESTED, change_sets.EDITABLE, timezone.now())
         return Response(change_item(row, change_sets.live_queues(gateway())))
@@ -191,22 +212,34 @@ class ChangeApprove(View):
     """Approve a request."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"post": ("dryRun",)}
 
-    @extend_schema(operation_id="approveChange", request=None, responses=schema.Change)
+    @extend_schema(
+        operation_id="approveChange",
+        request=None,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses=schema.Change,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Let the author apply the change with the rights of the admin who approves it."""
-        return _decide(request, pk, ChangeSetState.APPROVED)
+        return write_database(request, lambda: _decide(request, pk, ChangeSetState.APPROVED))
 
 
 class ChangeReject(View):
     """Reject a request."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"post": ("dryRun",)}
 
-    @extend_schema(operation_id="rejectChange", request=None, responses=schema.Change)
+    @extend_schema(
+        operation_id="rejectChange",
+        request=None,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses=schema.Change,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Give the change back to its author."""
-        return _decide(request, pk, ChangeSetState.REJECTED)
+        return write_database(request, lambda: _decide(request, pk, ChangeSetState.REJECTED))
 
 
 class ChangeApply(View):
@@ -246,7 +279,7 @@ class ChangeApply(View):
         change_sets.require_drain(drain, who)
         change_sets.require_state(row, change_sets.APPLICABLE)
         question = change_sets.preview_question(row, drain)
-        _check_preview(request, row, body.preview, question)
+        check_preview(request, row, body.preview, question)
         if is_dry:
             preview = preview_of(request, question)
             return Response({**change_item(row, queues), **preview})
@@ -259,10 +292,19 @@ class ChangeRevert(View):
     """Undo an applied change."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"post": ("dryRun",)}
 
-    @extend_schema(operation_id="revertChange", request=None, responses={201: schema.Change})
+    @extend_schema(
+        operation_id="revertChange",
+        request=None,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses={201: schema.Change},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Create the draft that undoes it, to be previewed and applied like any other."""
+        return write_database(request, lambda: self._revert(request, pk))
+
+    def _revert(self, request: Request, pk: int) -> Response:
         _require_write(request)
         queues = change_sets.live_queues(gateway())
         row = change_sets.reverse(_find(request, pk), _user(request).pk, timezone.now(), queues)
@@ -345,38 +387,3 @@ def _effective_rights(request: Request, row: ChangeSet) -> Rights:
     if not approving.is_admin or not row.decided_by.is_active:
         raise Problem("forbidden", f"{approving.username}, who approved it, is no longer an admin")
     return replace(approving, username=caller_rights.username)
-
-
-def _check_preview(
-    request: Request, row: ChangeSet, number: int | None, question: dict[str, Any]
-) -> None:
-    """Refuse a preview of other edits, one that has become worse, and evictions without a reason.
-
-    A preview that is too old is made again, and may only be as good as it was.
-
-    Parameters
-    ----------
-    number : the preview that the caller has seen; None: nothing is checked
-    """
-    if number is None:
-        return
-    preview = Simulation.objects.filter(pk=number, state=SimulationState.DONE).first()
-    if preview is None or preview.pk != row.preview_id:
-        raise Problem("preview-stale", "preview the change again: the preview is of other edits")
-    if preview.created_at < timezone.now() - PREVIEW_LIFE:
-        preview = _repeated(request, preview, question)
-    if preview.verdict == "evicts" and not row.reason.strip():
-        raise Problem("validation", "reason: expected one, because the change evicts workloads")
-
-
-def _repeated(request: Request, preview: Simulation, question: dict[str, Any]) -> Simulation:
-    """Return a new preview that is not worse than an old one."""
-    if not caller(request).may_simulate:
-        raise Problem("preview-stale", "preview the change again: the preview is old")
-    newer = start_simulation(request, question, PREVIEW_WAIT_S)
-    if newer.state != SimulationState.DONE:
-        raise Problem("preview-stale", "the preview is old, and a new one was not finished in time")
-    if is_worse(newer.answer, preview.answer):
-        detail = "the cluster has changed, and the change does more harm than its preview says"
-        raise Problem("preview-stale", detail, extra={"preview": newer.pk})
-    return newer

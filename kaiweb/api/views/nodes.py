@@ -96,7 +96,14 @@ class RetryBinds(View):
     annotation that also resets one workload; the node itself is not written.
     """
 
-    @extend_schema(operation_id="retryNodeBinds", request=None, responses=schema.NodeRetried)
+    accepts: ClassVar = {"post": ("dryRun",)}
+
+    @extend_schema(
+        operation_id="retryNodeBinds",
+        request=None,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses=schema.NodeRetried,
+    )
     def post(self, request: Request, name: str) -> Response:
         """Forget the failed binds of pods that failed on this node only: they are tried again, also here.
 

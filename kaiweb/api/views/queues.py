@@ -28,6 +28,7 @@ from kaiweb.planning.plan import edit_between
 from kube.objects.meta import convert
 from kube.store import version_of
 from queues import live, selectors, services
+from queues.access.rights import APPLY_FORCE
 from queues.cluster import gateway
 from queues.editing.bodies import read_or_none
 from queues.editing.tags import tag_of_row
@@ -75,7 +76,7 @@ class Queues(View):
         operation_id="createQueue",
         request=schema.QueueCreate,
         parameters=[*parameters.DRY_RUN, parameters.IDEMPOTENCY_KEY],
-        responses={200: QueueWritten, 201: QueueWritten},
+        responses={201: QueueWritten},
     )
     def post(self, request: Request) -> Response:
         """Create a queue; what is left out guarantees nothing and caps nothing."""
@@ -148,8 +149,9 @@ class QueueDetail(View):
         if not MANAGER.fullmatch(manager):
             raise bad_parameter("fieldManager", "expected a name", manager)
         force = flag(request, "force")
-        if force and not caller(request).is_admin:
-            raise Problem("forbidden", "force needs the right 'admin'")
+        if force and not caller(request).may_force:
+            detail = f"force needs the right 'admin', and a token the scope '{APPLY_FORCE}'"
+            raise Problem("forbidden", detail)
         try:
             result = services.queue_apply(
                 gateway(), name=name, edit=edit, manager=manager, force=force,
@@ -265,7 +267,7 @@ def _written(
             headers["Location"] = f"/api/v1/queues/{item['name']}"
     return Response(
         {**written_answer("queue", item, result, is_dry=is_dry), **preview},
-        status=200 if is_dry else status,
+        status=status,
         headers=headers,
     )
 

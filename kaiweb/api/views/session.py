@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from django.conf import settings
@@ -16,7 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api.base import Shows, View, caller
+from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
+from kaiweb.api.http import parameters
 from kaiweb.api.schema import access as schema
 from queues import live
 from queues.access.preferences import choose, preferences_of
@@ -67,6 +69,7 @@ class Preferences(View):
     """The choices of the caller, who is logged in: tokens look at nothing."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"patch": ("dryRun",)}
 
     @extend_schema(operation_id="getPreferences", responses=schema.Preferences)
     def get(self, request: Request) -> Response:
@@ -74,13 +77,16 @@ class Preferences(View):
         return Response(preferences_of(_user(request)))
 
     @extend_schema(
-        operation_id="patchPreferences", request=schema.Preferences, responses=schema.Preferences
+        operation_id="patchPreferences",
+        request=schema.Preferences,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses=schema.Preferences,
     )
     def patch(self, request: Request) -> Response:
         """Store some choices; the others stay."""
         user = _user(request)
         choices = msgspec.to_builtins(read_body(request.data, _Choices))
-        return Response(choose(user, choices))
+        return write_database(request, lambda: Response(choose(user, choices)))
 
 
 def _user(request: Request) -> User:

@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from kaiweb.api import idempotency
 from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
 from kaiweb.api.bounded_wait import wait_until
+from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import simulations as schema
@@ -108,15 +109,23 @@ class SimulationDetail(View):
     """One simulation."""
 
     shows = Shows.ITSELF
+    accepts: ClassVar = {"delete": ("dryRun",)}
 
     @extend_schema(operation_id="getSimulation", responses=schema.Simulation)
     def get(self, request: Request, pk: int) -> Response:
         """Return the question, and the answer once it is there."""
         return Response(simulation_item(_find(request, pk), caller_visibility(request)))
 
-    @extend_schema(operation_id="deleteSimulation", responses={204: None})
+    @extend_schema(
+        operation_id="deleteSimulation",
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses={204: None},
+    )
     def delete(self, request: Request, pk: int) -> Response:
         """Delete it; only its author and admins may."""
+        return write_database(request, lambda: self._delete(request, pk))
+
+    def _delete(self, request: Request, pk: int) -> Response:
         row = _find(request, pk)
         if row.author != request.user and not caller(request).is_admin:
             raise Problem(

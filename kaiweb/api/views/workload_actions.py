@@ -20,9 +20,12 @@ from kaiweb.api.base import Shows, View, caller
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import workloads as schema
+from kaiweb.api.views.simulations import is_simulated, preview_of
 from kaiweb.api.views.workloads import find
 from kaiweb.api.writes import write_request
 from kaiweb.items.amounts import timestamp
+from kaiweb.planning.change_sets import PREVIEW_CYCLES
+from kaiweb.shards.reading import shard_of_pool
 from kube.keys import BINDS_RESET_AT, REQUEUE_BEFORE
 from kube.values.times import format_time, time_or_none
 from queues import selectors
@@ -37,7 +40,7 @@ from scheduler.tools.simulate.what_if.question import Struct, read_body
 
 Reason = Annotated[str, Meta(max_length=MAX_REASON_LENGTH, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Moment = Annotated[datetime, Meta(tz=True)]
-PARAMETERS = [parameters.ONLY_DRY_RUN, parameters.IDEMPOTENCY_KEY]
+PARAMETERS = [parameters.ONLY_DRY_RUN, parameters.SIMULATE, parameters.IDEMPOTENCY_KEY]
 
 
 class _Body(Struct, frozen=True, kw_only=True):
@@ -52,7 +55,7 @@ class Hold(View):
     """Keep waiting pods from starting."""
 
     shows = Shows.WORKLOAD
-    accepts: ClassVar = {"post": ("dryRun",)}
+    accepts: ClassVar = {"post": ("dryRun", "simulate")}
 
     @extend_schema(
         operation_id="holdWorkload",
@@ -73,7 +76,7 @@ class Release(View):
     """End a hold."""
 
     shows = Shows.WORKLOAD
-    accepts: ClassVar = {"post": ("dryRun",)}
+    accepts: ClassVar = {"post": ("dryRun", "simulate")}
 
     @extend_schema(
         operation_id="releaseWorkload",
@@ -93,7 +96,7 @@ class Requeue(View):
     """Evict and wait again."""
 
     shows = Shows.WORKLOAD
-    accepts: ClassVar = {"post": ("dryRun",)}
+    accepts: ClassVar = {"post": ("dryRun", "simulate")}
 
     @extend_schema(
         operation_id="requeueWorkload",
@@ -121,8 +124,14 @@ class RetryBind(View):
     """Another attempt for pods whose bind failed."""
 
     shows = Shows.WORKLOAD
+    accepts: ClassVar = {"post": ("dryRun",)}
 
-    @extend_schema(operation_id="retryWorkloadBind", request=None, responses={204: None})
+    @extend_schema(
+        operation_id="retryWorkloadBind",
+        request=None,
+        parameters=[parameters.ONLY_DRY_RUN],
+        responses={204: None},
+    )
     def post(self, request: Request, namespace: str, name: str) -> Response:
         """Forget the failed binds of its pods, so that the next cycle tries them again."""
         row = _find_own(request, namespace, name)
@@ -138,9 +147,17 @@ def _act(
     reason: str,
     annotations: Mapping[str, Any],
 ) -> Response:
+    is_simulated(request)  # refuses a wrong parameter before anything is written
+
     def write() -> Response:
         checked = write_request(request, reason=reason)
-        return Response(_item(row, annotate(gateway(), row, action, annotations, checked)))
+        item = _item(row, annotate(gateway(), row, action, annotations, checked))
+        question = {
+            "shard": shard_of_pool(gateway(), row.pool),
+            "workloads": {action.value: [row.key]},
+            "cycles": PREVIEW_CYCLES,
+        }
+        return Response({**item, **preview_of(request, question)})
 
     return idempotency.answer_once(request, write)
 

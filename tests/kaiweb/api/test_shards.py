@@ -172,7 +172,7 @@ def test_a_dry_run_checks_and_writes_nothing(client: APIClient, cluster: FakeGat
     refused = send(client, "patch", {"spec": {"actions": {"dance": {}}}}, query="?dryRun=true")
     assert refused.status_code == 422
     created = client.post(f"{URL}?dryRun=true", {"name": "pool-b", "spec": {"partitionLabelValue": "b"}}, format="json")  # fmt: skip
-    assert created.status_code == 200
+    assert created.status_code == 201
     deleted = send(client, "delete", None, query="?dryRun=true")
     assert deleted.json()["warnings"][0]["message"] == (
         "nobody schedules the nodes and workloads of 'a' any more"

@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 
 from kaiweb.models import ChangeSet, Simulation
 from kaiweb.planning import simulations
-from kube.resources import QUEUES
-from queues.models import QuotaChange
+from kube.resources import PODGROUPS, QUEUES, SHARDS
+from queues.models import PodGroup, QuotaChange
 from tests.fakes.gateway import FakeGateway
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sync", "reach")]
@@ -26,7 +26,8 @@ Send = Callable[..., Any]
 @pytest.fixture
 def reach(cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the views reach the fake cluster, and simulations run at once."""
-    monkeypatch.setattr("kaiweb.api.views.changes.gateway", lambda: cluster)
+    for views in ("changes", "workload_actions", "shards.shards"):
+        monkeypatch.setattr(f"kaiweb.api.views.{views}.gateway", lambda: cluster)
     monkeypatch.setattr(simulations, "send", lambda pk: simulations.run(pk, cluster, timezone.now))
 
 
@@ -66,7 +67,7 @@ def test_a_dry_run_answers_with_the_preview(
     send: Send, method: str, path: str, body: Any, edit: dict[str, Any]
 ) -> None:
     answer = send(method, path, body)
-    assert answer.status_code == 200
+    assert answer.status_code == (201 if method == "post" else 200)
     content = answer.json()
     assert (content["dryRun"], content["verdict"]) == (
         True,
@@ -99,6 +100,38 @@ def test_a_preview_of_a_write_that_is_made_is_refused(send: Send, query: str) ->
 def test_what_would_be_refused_is_refused_without_a_simulation(send: Send) -> None:
     assert send("patch", "physics", {"parent": "physics"}).status_code == 422
     assert not Simulation.objects.exists()
+
+
+def test_a_shard_is_tried_with_other_settings(client: APIClient, cluster: FakeGateway) -> None:
+    cluster.seed(SHARDS, {"metadata": {"name": "default"}, "spec": {"kValue": 1}})
+    address = "/api/v1/shards/default"
+    tag = {"If-Match": client.get(address)["ETag"]}
+    body = {"spec": {"placementStrategy": {"gpu": "spread"}, "kValue": None}}
+    answer = client.patch(f"{address}{QUERY}", body, format="json", headers=tag)
+    assert (answer.status_code, answer.json()["verdict"]) == (200, "no-effect")
+    assert answer.json()["simulated"]["question"]["settings"] == body["spec"]
+    assert cluster.raw(SHARDS, "default")["spec"] == {"kValue": 1}
+    refused = client.patch(f"{address}?simulate=true", body, format="json", headers=tag)
+    assert refused.status_code == 400
+
+
+@pytest.mark.parametrize("action", ["hold", "release", "requeue"])
+def test_an_action_on_a_workload_is_tried(
+    client: APIClient, cluster: FakeGateway, action: str
+) -> None:
+    meta = {"name": "train", "namespace": "team", "labels": {"kai.scheduler/queue": "physics"}}
+    cluster.seed(PODGROUPS, {"metadata": meta, "spec": {"queue": "physics", "minMember": 1}})
+    PodGroup.objects.create(
+        key="team/train", namespace="team", name="train", uid="u", version=1,
+        created_at=timezone.now(), queue="physics", owner_kind="Job",
+    )  # fmt: skip
+    before = deepcopy(cluster.raw(PODGROUPS, "train", "team"))
+    address = f"/api/v1/workloads/team/train/{action}"
+    answer = client.post(f"{address}{QUERY}", {}, format="json")
+    assert (answer.status_code, answer.json()["verdict"]) == (200, "no-effect")
+    assert answer.json()["simulated"]["question"]["workloads"][action] == ["team/train"]
+    assert cluster.raw(PODGROUPS, "train", "team") == before
+    assert client.post(f"{address}?simulate=true", {}, format="json").status_code == 400
 
 
 def test_a_preview_needs_the_right_to_simulate(editor: APIClient) -> None:

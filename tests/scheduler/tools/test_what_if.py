@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kube.keys import HOLD
 from kube.resources import NODES, PODGROUPS, PODS, QUEUES
 from queues.editing import edits
 from scheduler.load.build import SnapshotBuilder
@@ -163,6 +164,30 @@ def test_a_removed_workload_makes_room(contest: Harness) -> None:
     assert [row["workload"] for row in answer["starts"]] == ["ns/late"]
 
 
+def test_a_requeued_workload_that_is_held_makes_room(contest: Harness) -> None:
+    edits = {"requeue": ["ns/early"], "hold": ["ns/early"]}
+    answer = answer_of(ask(contest, workloads=edits))
+    assert [row["workload"] for row in answer["starts"]] == ["ns/late"]
+    assert "ns/early" in {row["workload"] for row in answer["blocked"]}
+
+
+def test_a_requeued_workload_waits_like_any_other(contest: Harness) -> None:
+    answer = answer_of(ask(contest, workloads={"requeue": ["ns/early"]}))
+    assert [row["workload"] for row in answer["starts"]] == ["ns/early"]
+
+
+def test_a_hold_keeps_room_free_and_a_release_ends_it(contest: Harness) -> None:
+    held = answer_of(ask(contest, workloads={"remove": ["ns/early"], "hold": ["ns/late"]}))
+    assert held["starts"] == []
+    hold = {"metadata": {"annotations": {HOLD: "budget"}}}
+    contest.gateway.patch(PODGROUPS, "late", hold, namespace="ns")
+    still_held = answer_of(ask(contest, workloads={"remove": ["ns/early"]}))
+    assert still_held["starts"] == []
+    edits = {"remove": ["ns/early"], "release": ["ns/late"]}
+    released = answer_of(ask(contest, workloads=edits))
+    assert [row["workload"] for row in released["starts"]] == ["ns/late"]
+
+
 def test_added_workloads_are_tried_like_real_ones(contest: Harness) -> None:
     added = {"name": "huge", "queue": "b", "gpu": 16}
     answer = answer_of(ask(contest, workloads={"add": [added]}))
@@ -269,6 +294,9 @@ def test_a_question_that_cannot_be_read_names_the_field(question: Any, pointer: 
         {"nodes": {"remove": ["missing"]}},
         {"nodes": {"add": [{"like": "missing"}]}},
         {"workloads": {"remove": ["ns/missing"]}},
+        {"workloads": {"hold": ["ns/missing"]}},
+        {"workloads": {"release": ["ns/missing"]}},
+        {"workloads": {"requeue": ["ns/missing"]}},
         {"workloads": {"manifests": [{"kind": "Job"}]}},
     ],
 )

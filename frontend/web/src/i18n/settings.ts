@@ -37,6 +37,7 @@ export const TOKENS = {
     "queues:write": "edit queues",
     "workloads:write": "hold, release and requeue workloads",
     simulate: "simulate",
+    "apply:force": "take over fields that others manage",
     admin: "administer",
   } satisfies Record<Scope, string>,
   subtree: "Only below queue",

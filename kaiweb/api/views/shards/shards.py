@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
@@ -15,7 +16,9 @@ from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import shards as schema
 from kaiweb.api.versions import expected_tag
+from kaiweb.api.views.simulations import is_simulated, preview_of
 from kaiweb.api.writes import require_admin, stale_problem, write_request, written_answer
+from kaiweb.planning.change_sets import PREVIEW_CYCLES
 from kaiweb.shards.items import shard_item
 from kaiweb.shards.reading import all_shards, find_shard, read_config
 from kaiweb.shards.writes import (
@@ -26,11 +29,13 @@ from kaiweb.shards.writes import (
     edit_shard,
 )
 from queues.cluster import gateway
+from queues.editing.edits import merge_patch
 from queues.editing.write_requests import WriteRequest, WriteResult
 from queues.tree.findings import Finding, shown
 from scheduler.tools.simulate.what_if.edited import merged
 
 WRITE = ("dryRun", "reason")
+EDIT = (*WRITE, "simulate")
 
 
 class Shards(View):
@@ -50,7 +55,7 @@ class Shards(View):
         operation_id="createShard",
         request=schema.ShardCreate,
         parameters=[parameters.ONLY_DRY_RUN, parameters.REASON, parameters.IDEMPOTENCY_KEY],
-        responses={200: schema.ShardWritten, 201: schema.ShardWritten},
+        responses={201: schema.ShardWritten},
     )
     def post(self, request: Request) -> Response:
         """Create a shard, which gets a scheduler of its own."""
@@ -67,7 +72,7 @@ class ShardDetail(View):
     """One shard."""
 
     shows = Shows.NOTHING
-    accepts: ClassVar = {"put": WRITE, "patch": WRITE, "delete": WRITE}
+    accepts: ClassVar = {"put": EDIT, "patch": EDIT, "delete": WRITE}
 
     @extend_schema(operation_id="getShard", responses=schema.Shard)
     def get(self, request: Request, name: str) -> Response:
@@ -79,7 +84,7 @@ class ShardDetail(View):
     @extend_schema(
         operation_id="putShard",
         request=schema.ShardWrite,
-        parameters=parameters.SHARD_WRITE,
+        parameters=[*parameters.SHARD_WRITE, parameters.SIMULATE],
         responses=schema.ShardWritten,
     )
     def put(self, request: Request, name: str) -> Response:
@@ -89,7 +94,7 @@ class ShardDetail(View):
     @extend_schema(
         operation_id="patchShard",
         request=schema.ShardWrite,
-        parameters=parameters.SHARD_WRITE,
+        parameters=[*parameters.SHARD_WRITE, parameters.SIMULATE],
         responses=schema.ShardWritten,
     )
     def patch(self, request: Request, name: str) -> Response:
@@ -116,13 +121,17 @@ class ShardDetail(View):
 
 
 def _edited(request: Request, name: str, edit: Callable[[Any, Any], object]) -> Response:
+    is_simulated(request)  # refuses a wrong parameter before anything is written
     write = _versioned(request, "editing shards")
     spec = _fields(request, required=("spec",))["spec"]
     try:
+        before = find_shard(gateway(), name)
         result = edit_shard(gateway(), name, lambda current: edit(current, spec), write)
     except StaleShardError as error:
         raise _stale(error) from error
-    return _written(result, request)
+    settings = merge_patch(before.get("spec") or {}, result.body.get("spec") or {})
+    question = {"shard": name, "settings": settings, "cycles": PREVIEW_CYCLES}
+    return _written(result, request, preview=preview_of(request, question))
 
 
 def _versioned(request: Request, what: str) -> WriteRequest:
@@ -156,14 +165,20 @@ def _stale(error: StaleShardError) -> Problem:
     return stale_problem(error, item)
 
 
-def _written(result: WriteResult, request: Request, *, status: int = 200) -> Response:
+def _written(
+    result: WriteResult,
+    request: Request,
+    *,
+    status: int = 200,
+    preview: Mapping[str, Any] = MappingProxyType({}),
+) -> Response:
     is_dry = flag(request, "dryRun")
     item = shard_item(result.body, read_config(gateway()), is_admin=True)
     headers = {"ETag": item["etag"]}
     if status == 201 and not is_dry:
         headers["Location"] = f"/api/v1/shards/{item['name']}"
     return Response(
-        written_answer("shard", item, result, is_dry=is_dry),
-        status=200 if is_dry else status,
+        {**written_answer("shard", item, result, is_dry=is_dry), **preview},
+        status=status,
         headers=headers,
     )

@@ -22,6 +22,7 @@ from queues.editing import edits
 from queues.tree import hierarchy
 from queues.tree.amounts import Usage
 from queues.tree.shape import Finding, QueueShape, shapes_of
+from queues.workloads.holds import Hold, annotations_of_hold
 from scheduler.core.errors import ConfigError
 from scheduler.settings.params import ShardParams
 from scheduler.settings.shard import ShardSettings, settings_of
@@ -208,7 +209,9 @@ def _edited_objects(
     nodes: dict[str, Any] = _by_key(objects.get(NODES, ()))
     removed_nodes = _existing(question.nodes.remove, nodes, "/nodes/remove", "node")
     removed_groups = _existing(question.workloads.remove, groups, "/workloads/remove", "workload")
-    pods = _remaining_pods(pods, removed_groups, removed_nodes)
+    requeued = _existing(question.workloads.requeue, groups, "/workloads/requeue", "workload")
+    pods = _remaining_pods(pods, removed_groups, removed_nodes, requeued)
+    _set_holds(groups, question.workloads)
     groups = {key: group for key, group in groups.items() if key not in removed_groups}
     models = dict(nodes)
     nodes = {name: node for name, node in nodes.items() if name not in removed_nodes}
@@ -253,16 +256,34 @@ def _existing(names: list[str], objects: Mapping[str, Any], pointer: str, what: 
     return set(names)
 
 
+def _set_holds(groups: dict[str, PodGroup], workload_edits: WorkloadEdits) -> None:
+    """Hold and release workloads by the annotations of their pod groups."""
+    for action, hold in (("hold", Hold("simulated")), ("release", None)):
+        patch = annotations_of_hold(hold)
+        names = getattr(workload_edits, action)
+        for key in _existing(names, groups, f"/workloads/{action}", "workload"):
+            metadata = groups[key].metadata
+            annotations = merged(metadata.annotations, patch)
+            groups[key] = msgspec.structs.replace(
+                groups[key], metadata=msgspec.structs.replace(metadata, annotations=annotations)
+            )
+
+
 def _remaining_pods(
-    pods: Mapping[str, Pod], removed_groups: set[str], removed_nodes: set[str]
+    pods: Mapping[str, Pod], removed_groups: set[str], removed_nodes: set[str], requeued: set[str]
 ) -> dict[str, Pod]:
-    """Return the pods that remain; those of removed nodes are pending again if a workload owns them."""
+    """Return the pods that remain; those of removed nodes and of requeued workloads are pending again.
+
+    Pods of removed nodes that no workload owns are gone.
+    """
     remaining = {}
     for key, pod in pods.items():
         group = pod.metadata.annotations.get(POD_GROUP, "")
-        if group and f"{pod.metadata.namespace}/{group}" in removed_groups:
+        group_key = f"{pod.metadata.namespace}/{group}"
+        if group and group_key in removed_groups:
             continue
-        if pod.spec.node_name in removed_nodes and not pod.is_finished:
+        loses_place = pod.spec.node_name in removed_nodes or (group and group_key in requeued)
+        if loses_place and pod.spec.node_name and not pod.is_finished:
             if not group:
                 continue
             spec = msgspec.structs.replace(pod.spec, node_name="")

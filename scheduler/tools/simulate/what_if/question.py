@@ -68,11 +68,19 @@ class NewNodes(Struct, frozen=True, kw_only=True):
 
 
 class WorkloadEdits(Struct, frozen=True, kw_only=True):
-    """Workloads to add (described, or as manifests) and to remove (`namespace/name`)."""
+    """Workloads to add (described, or as manifests), and others (`namespace/name`) to remove or to act on.
+
+    hold : their waiting pods get no place
+    release : the opposite
+    requeue : their pods wait again, as if their owner had created them anew
+    """
 
     add: Annotated[list[NewWorkload], Meta(max_length=MAX_EDITS)] = []
     manifests: Annotated[list[dict[str, Any]], Meta(max_length=MAX_EDITS)] = []
     remove: Annotated[list[Key], Meta(max_length=MAX_EDITS)] = []
+    hold: Annotated[list[Key], Meta(max_length=MAX_EDITS)] = []
+    release: Annotated[list[Key], Meta(max_length=MAX_EDITS)] = []
+    requeue: Annotated[list[Key], Meta(max_length=MAX_EDITS)] = []
 
 
 class NodeEdits(Struct, frozen=True, kw_only=True):

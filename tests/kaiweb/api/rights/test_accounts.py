@@ -10,7 +10,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from queues.access import tokens
-from queues.models import QuotaChange, RoleBinding
+from queues.models import ApiToken, QuotaChange, Role, RoleBinding
+from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import token_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("sync")]
@@ -97,12 +98,44 @@ def test_a_binding_gives_its_rights_at_once_and_takes_them_again(
     assert post(script, "/api/v1/queues?dryRun=true", **queue).status_code == 403
     created = post(browser, BINDINGS, username="emmy", role="editor", subtree="science")
     assert created.status_code == 201
-    assert post(script, "/api/v1/queues?dryRun=true", **queue).status_code == 200
+    assert post(script, "/api/v1/queues?dryRun=true", **queue).status_code == 201
     assert browser.get(f"{BINDINGS}?username=emmy,other").json()["items"] == [created.json()]
     assert browser.delete(f"{BINDINGS}/{created.json()['id']}").status_code == 204
     assert post(script, "/api/v1/queues?dryRun=true", **queue).status_code == 403
     actions = [row["action"] for row in browser.get("/api/v1/audit?kind=roleBinding").json()["items"]]  # fmt: skip
     assert actions == ["delete", "create"]
+
+
+def test_a_forced_apply_needs_an_admin_and_the_scope_for_it(
+    admin: User, cluster: FakeGateway
+) -> None:
+    address = "/api/v1/queues/physics?fieldManager=ci&force=true"
+    emmy = User.objects.create_user("emmy")
+    RoleBinding.objects.create(user=emmy, role=Role.EDITOR, subtree="science")
+    scopes = ["queues:write", "apply:force"]
+    callers = {
+        "editor": token_client(emmy, scopes),
+        "no scope": token_client(admin, ["queues:write"]),
+        "no right to edit": token_client(admin, ["apply:force"]),
+        "both": token_client(admin, scopes),
+    }
+    statuses = {
+        name: caller.put(address, {"priority": 5}, format="json").status_code
+        for name, caller in callers.items()
+    }
+    assert statuses == {"editor": 403, "no scope": 403, "no right to edit": 403, "both": 200}
+
+
+def test_a_dry_run_shows_no_secret_and_no_number(browser: APIClient) -> None:
+    token = browser.post("/api/v1/tokens?dryRun=true", {"name": "ci"}, format="json")
+    assert (token.status_code, token.json()["token"], token.json()["id"]) == (201, "", 0)
+    assert not ApiToken.objects.exists()
+    body = {"username": "ada", "role": "viewer"}
+    key = {"Idempotency-Key": "k1"}
+    binding = browser.post(f"{BINDINGS}?dryRun=true", body, format="json", headers=key)
+    assert (binding.status_code, binding.json()["id"]) == (201, 0)
+    made = browser.post(BINDINGS, body, format="json", headers=key)
+    assert (made.status_code, made.headers.get("Idempotent-Replayed")) == (201, None)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import styles from "./Settings.module.css";
 import { SubtreeSelect } from "./SubtreeSelect.tsx";
 
 const DAY_MS = 86_400_000;
-const SCOPES: readonly Scope[] = ["read", "queues:write", "workloads:write", "simulate", "admin"];
+const SCOPES: readonly Scope[] = ["read", "queues:write", "workloads:write", "simulate"];
+// Without effect for anybody but an admin.
+const ADMIN_SCOPES: readonly Scope[] = ["apply:force", "admin"];
 
 type Props = { onCreated: (token: TokenCreated) => void; onClose: () => void };
 
@@ -21,7 +23,7 @@ export function NewTokenDialog({ onCreated, onClose }: Props) {
   const [subtree, setSubtree] = useState<string | null>(null);
   const [days, setDays] = useState("30");
   const [networks, setNetworks] = useState("");
-  const grantableScopes = SCOPES.filter((scope) => scope !== "admin" || me?.isAdmin === true);
+  const grantableScopes = me?.isAdmin === true ? [...SCOPES, ...ADMIN_SCOPES] : SCOPES;
   return (
     <WriteForm
       title={TOKENS.create}
