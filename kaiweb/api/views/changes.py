@@ -19,10 +19,10 @@ from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_wi
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
-from kaiweb.api.fresh_previews import check_preview
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.http.renderers import YamlRenderer
 from kaiweb.api.schema import changes as schema
+from kaiweb.api.views.fresh_previews import check_preview
 from kaiweb.api.views.simulations import (
     PREVIEW_WAIT_S,
     is_simulated,
