@@ -27,6 +27,10 @@ class HierarchyError(QueuesError):
         self.findings = tuple(findings)
 
 
+class ApprovalNeededError(QueuesError):
+    """By the policies an admin other than the author must approve the change, as a change set."""
+
+
 class StaleQueueError(QueuesError):
     """The queue was edited since the caller read it; its versions are edit tags (`queues.editing.tags`)."""
 

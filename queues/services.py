@@ -29,6 +29,7 @@ from queues.editing.bodies import (
     resource_version_of,
 )
 from queues.editing.judging import judge, name_faults, refuse_faults, require_edit, require_place
+from queues.editing.policies import refuse_unapproved
 from queues.editing.repair import FIELD_MANAGER, TRIES, recreate_if_parent, undo_if_unsound
 from queues.editing.tags import tag_of_body
 from queues.editing.write_requests import Body, WriteRequest, WriteResult
@@ -323,9 +324,12 @@ def _carry_out(write: _Write, findings: tuple[Finding, ...], request: WriteReque
 
     Raises
     ------
+    ApprovalNeededError : by the policies the edit must be made as an approved change set
     django.db.DatabaseError : the entry could not be written; the cluster was not changed
     kube.errors.ServerError : the cluster may have been changed; the entry is settled later
     """
+    if not request.is_planned:
+        refuse_unapproved(write.name, write.before, write.after)
     warnings = hierarchy.warnings(findings)
     diff = edits.differences(write.before, write.after or {})
     if request.dry_run:

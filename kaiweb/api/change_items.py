@@ -38,6 +38,7 @@ def change_item(row: ChangeSet, queues: dict[str, Body]) -> dict[str, Any]:
         **change_summary(row),
         "policy": row.policy,
         "policies": row.policies,
+        "needsApproval": is_open and change_sets.lacks_approval(row, plan),
         "edits": row.edits,
         "plan": plan_entries(plan),
         "errors": finding_entries(plan.errors),

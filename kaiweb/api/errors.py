@@ -46,6 +46,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "not-acceptable": (406, "No such representation"),
     "conflict": (409, "It exists already"),
     "field-owned": (409, "Another manager owns a field"),
+    "approval-needed": (409, "An admin must approve this first"),
     "preview-stale": (409, "The preview is too old"),
     "wrong-state": (409, "Its state does not allow this"),
     "impossible": (409, "It can no longer happen"),
@@ -270,6 +271,7 @@ DESCRIPTIONS: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] =
     (queues.UnknownQueueError, _with_slug("not-found")),
     (queues.StaleQueueError, _with_slug("precondition-failed")),
     (queues.FieldOwnedError, _with_slug("field-owned")),
+    (queues.ApprovalNeededError, _with_slug("approval-needed")),
     (queues.MissingRightError, _with_slug("forbidden")),
     (
         queues.BusyError,

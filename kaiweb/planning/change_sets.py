@@ -34,9 +34,10 @@ from kube.resources import QUEUES
 from queues import selectors, services
 from queues.access.rights import Grant, Rights
 from queues.editing.bodies import read_or_none
+from queues.editing.policies import change_policy, needs_approval
 from queues.editing.tags import tag_of_body
 from queues.editing.write_requests import WriteRequest
-from queues.errors import MissingRightError, QueuesError
+from queues.errors import ApprovalNeededError, MissingRightError, QueuesError
 from queues.models import Role
 from queues.tree import hierarchy
 from queues.tree.shape import QueueShape, shapes_of
@@ -198,6 +199,26 @@ def require_rights(queues: dict[str, Body], plan: Plan, rights: Rights) -> None:
             raise MissingRightError(f"placing queue '{name}' needs the right 'edit' on its parent")
 
 
+def lacks_approval(change_set: ChangeSet, plan: Plan) -> bool:
+    """Return whether by the policies an admin other than the author must approve the change first."""
+    is_approved_by_another = (
+        change_set.state == ChangeSetState.APPROVED
+        and change_set.decided_by_id != change_set.author_id
+    )
+    rule = change_policy().approval
+    return not is_approved_by_another and any(
+        needs_approval(rule, step.before, step.after) for step in plan.steps
+    )
+
+
+def require_approval(change_set: ChangeSet, plan: Plan) -> None:
+    """Raise ApprovalNeededError if the policies ask for an approval that is missing."""
+    if lacks_approval(change_set, plan):
+        raise ApprovalNeededError(
+            "this change needs the approval of another admin: request it for a change set with these edits"
+        )
+
+
 def require_drain(drain: Drain, caller: Caller) -> None:
     """Raise MissingRightError if the caller may not requeue what is to be drained."""
     tree = selectors.tree()
@@ -251,6 +272,7 @@ def _request(change_set: ChangeSet, caller: Caller, why: str, tag: str = "") -> 
         rights=caller.rights,
         now=caller.now,
         expected_tag=tag,
+        is_planned=True,
         reason=f"{change_set}: {why}"[:1024],
         request_id=caller.request_id,
     )

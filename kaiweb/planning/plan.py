@@ -14,8 +14,9 @@ from typing import Any
 from kube.values.pointers import key_of_part
 from queues.editing import edits
 from queues.editing.edits import Difference
-from queues.editing.judging import BORDER_CODES
+from queues.editing.judging import BELOW_USE, BORDER_CODES
 from queues.editing.option_edits import OPTION_FIELDS, option_path
+from queues.models import BelowUse
 from queues.tree import hierarchy
 from queues.tree.amounts import NO_USAGE, TOLERANCE, Usage
 from queues.tree.shape import (
@@ -33,10 +34,8 @@ from scheduler.tools.simulate.what_if.question import QueueEdit
 Body = dict[str, Any]
 Fields = dict[str, Any]
 
-WARN, BLOCK, DRAIN = "warn", "block", "drain"
-POLICIES = (WARN, BLOCK, DRAIN)
-#: Findings about a bound that falls below what the queue uses.
-BELOW_USE = frozenset({"limit-below-allocated", "quota-below-non-preemptible"})
+WARN, BLOCK, DRAIN = BelowUse.WARN, BelowUse.BLOCK, BelowUse.DRAIN
+POLICIES = tuple(BelowUse.values)
 OWN_MANAGERS = frozenset({"kaiweb", "unknown", ""})
 RAISE, CREATE, MOVE, LOWER, DELETE = range(5)
 

@@ -209,6 +209,8 @@ SPECTACULAR_SETTINGS = {
         "AuditAction": "queues.models.AuditAction",
         "AuditKind": "queues.models.AuditKind",
         "Role": "queues.models.Role",
+        "Policy": "queues.models.BelowUse",
+        "ApprovalRule": "queues.models.ApprovalRule",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

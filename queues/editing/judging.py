@@ -8,14 +8,18 @@ from dataclasses import replace
 from kube.values.durations import parse_duration
 from queues import selectors
 from queues.editing.bodies import Tree
+from queues.editing.policies import change_policy
 from queues.editing.write_requests import Body, WriteRequest
 from queues.errors import HierarchyError, MissingRightError
+from queues.models import BelowUse
 from queues.tree import hierarchy
 from queues.tree.amounts import priority_of
 from queues.tree.shape import Finding, QueueShape, Severity, read_queue
 
 # These are warnings for admins, but errors for callers whose rights cover only a subtree.
 BORDER_CODES = frozenset({"children-over-parent", "limit-over-parent"})
+#: Findings about a bound that falls below what the queue uses.
+BELOW_USE = frozenset({"limit-below-allocated", "quota-below-non-preemptible"})
 
 
 def judge(
@@ -40,6 +44,11 @@ def judge(
             for finding in findings
         )
         findings += tuple(_above_the_subtree(tree, old, new))
+    if not request.is_planned and change_policy().below_use == BelowUse.BLOCK:
+        findings = tuple(
+            replace(finding, severity=Severity.ERROR) if finding.code in BELOW_USE else finding
+            for finding in findings
+        )
     refuse_faults(hierarchy.errors(findings))
     return findings
 

@@ -21,12 +21,14 @@ class WriteRequest:
     Attributes
     ----------
     expected_tag : the edit tag the caller has read (`queues.editing.tags`); empty if the call needs none
+    is_planned : a step of a change set, which is judged by the policies as a whole
     """
 
     rights: Rights
     now: datetime
     expected_tag: str = ""
     dry_run: bool = False
+    is_planned: bool = False
     reason: str = ""
     request_id: str = ""
 

@@ -22,13 +22,17 @@ from queues.models.mirror import (
     Queue,
     WorkloadState,
 )
+from queues.models.policies import ApprovalRule, BelowUse, ChangePolicy
 
 __all__ = [
     "MAX_KEY",
     "MAX_NAME",
     "ApiToken",
+    "ApprovalRule",
     "AuditAction",
     "AuditKind",
+    "BelowUse",
+    "ChangePolicy",
     "ChangeState",
     "ExternalIdentity",
     "GroupingWarning",

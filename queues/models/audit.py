@@ -28,6 +28,7 @@ class AuditKind(models.TextChoices):
     ROLE_BINDING = "roleBinding"
     TOKEN = "token"
     SHARD = "shard"
+    POLICY = "policy"
 
 
 class AuditAction(models.TextChoices):

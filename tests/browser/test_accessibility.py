@@ -28,6 +28,7 @@ PAGES = {
     "/settings": "Users and roles",
     "/settings/users": "May log in",
     "/settings/shards": "What it does",
+    "/settings/policies": "Which changes must another administrator approve?",
     "/audit": "Every write, by page",
     "/usage": "Who used it",
     f"/queues/{QUEUE}": "Largest workloads",

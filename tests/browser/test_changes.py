@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import manifests
+from tests.browser.people import run_django
 from tests.browser.test_accessibility import assert_clean
 from tests.integration.stack import Stack, wait_until
 
@@ -64,6 +65,38 @@ def test_two_edits_are_drafted_reviewed_applied_and_undone(pair: Stack, page: Pa
     page.goto(f"/audit?queue={QUEUES[0]}")
     expect(page.get_by_text("8 GPUs → 6 GPUs")).to_be_visible()
     expect(page.get_by_text("6 GPUs → 8 GPUs")).to_be_visible()
+
+
+@pytest.fixture
+def without_policies(pair: Stack) -> Iterator[Stack]:
+    """The policies are as after an installation, also afterwards."""
+    yield pair
+    run_django(pair, "from queues.models import ChangePolicy; ChangePolicy.objects.all().delete()")
+
+
+def test_by_policy_a_reduction_waits_for_another_admin(without_policies: Stack, page: Page):
+    page.goto("/settings/policies")
+    page.get_by_role("radio", name="Those that take something away").check()
+    page.get_by_role("button", name="Save policies").click()
+    expect(page.get_by_text("They hold from now on")).to_be_visible()
+    assert_clean(page)
+    page.goto("/queues")
+    page.get_by_role("row", name=QUEUES[0]).click()
+    form = page.get_by_role("form", name=f"Edit {QUEUES[0]}")
+    form.get_by_label("GPU quota", exact=True).fill("6")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_text("needs the approval of another admin")).to_be_visible()
+    form.get_by_role("button", name="Add to draft").click()
+    expect(form.get_by_text("This queue has edits in the draft.")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(form).to_be_hidden()
+    page.get_by_role("region", name="Draft").get_by_role("link", name="Review").click()
+    expect(page.get_by_text("an administrator other than the author must approve")).to_be_visible()
+    expect(page.get_by_role("button", name="Apply", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Request approval").click()
+    expect(page.get_by_text("Approval requested")).to_be_visible()
+    expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    assert _quotas(without_policies) == [8, 8]
 
 
 def test_a_save_is_undone_from_its_notification_by_keyboard_alone(pair: Stack, page: Page):

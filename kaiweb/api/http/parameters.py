@@ -137,6 +137,17 @@ SHARD_WRITE = [
         description="ETag of the shard.",
     ),
 ]
+POLICIES_WRITE = [
+    ONLY_DRY_RUN,
+    REASON,
+    OpenApiParameter(
+        "If-Match",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        required=True,
+        description="ETag of the policies.",
+    ),
+]
 TREE = [
     _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
     OpenApiParameter(

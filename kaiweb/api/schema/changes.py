@@ -9,7 +9,7 @@ from kaiweb.api.schema.shared import Page
 from kaiweb.api.schema.simulations import QueueEdit, WithPreview
 from kaiweb.models import ChangeSetState, ChangeStepState
 from kaiweb.planning.plan import POLICIES
-from queues.models import AuditAction, AuditKind, ChangeState
+from queues.models import ApprovalRule, AuditAction, AuditKind, BelowUse, ChangeState
 
 
 class ChangeWrite(s.Serializer[object]):
@@ -62,6 +62,9 @@ class Change(ChangeSummary):
     policy = s.ChoiceField(choices=POLICIES)
     policies = s.DictField(child=s.ChoiceField(choices=POLICIES))
     edits = QueueEdit(many=True)
+    needsApproval = s.BooleanField(
+        help_text="by the policies another admin must approve it, and none has"
+    )
     plan = QueueDifference(many=True)
     errors = Finding(many=True)  # type: ignore[assignment]  # DRF has `errors` too
     warnings = Finding(many=True)
@@ -76,6 +79,20 @@ class ChangeApplied(Change, WithPreview):
 
 class ChangeList(Page):
     items = ChangeSummary(many=True)
+
+
+class Policies(s.Serializer[object]):
+    belowUse = s.ChoiceField(choices=BelowUse.choices, help_text="of change sets that state none")
+    approval = s.ChoiceField(
+        choices=ApprovalRule.choices,
+        help_text="which changes of queues an admin other than the author must approve",
+    )
+    etag = s.CharField()
+
+
+class PoliciesEdit(s.Serializer[object]):
+    belowUse = s.ChoiceField(choices=BelowUse.choices, required=False)
+    approval = s.ChoiceField(choices=ApprovalRule.choices, required=False)
 
 
 class ApplyRequest(s.Serializer[object]):

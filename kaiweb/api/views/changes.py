@@ -39,6 +39,7 @@ from kaiweb.planning.hidden_names import refuse_hidden_edits
 from kaiweb.planning.plan import Body
 from queues.access.rights import Rights, rights_of
 from queues.cluster import gateway
+from queues.editing.policies import change_policy
 from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_body
 
 SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")
@@ -97,7 +98,10 @@ class Changes(View):
         if draft.edits is None:
             raise Problem("validation", "edits: expected a list of edits")
         now = timezone.now()
-        row = ChangeSet(author=_user(request), created_at=now, changed_at=now, title="")
+        row = ChangeSet(
+            author=_user(request), created_at=now, changed_at=now, title="",
+            policy=change_policy().below_use,
+        )  # fmt: skip
         queues = change_sets.live_queues(gateway())
         _store(row, draft, queues, caller_visibility(request))
         headers = {"Location": f"/api/v1/changes/{row.pk}"}
@@ -275,6 +279,7 @@ class ChangeApply(View):
             rights=_effective_rights(request, row), now=now, request_id=request_id.current.get()
         )
         change_sets.require_rights(queues, plan, who.rights)
+        change_sets.require_approval(row, plan)
         drain = drains.drain_of(plan)
         change_sets.require_drain(drain, who)
         change_sets.require_state(row, change_sets.APPLICABLE)
@@ -372,10 +377,15 @@ def _decide(request: Request, pk: int, state: ChangeSetState) -> Response:
     row = _find(request, pk)
     if not caller(request).is_admin:
         raise Problem("forbidden", "deciding on a change needs the right 'admin'")
+    queues = change_sets.live_queues(gateway())
+    plan = change_sets.plan_of(row, queues, timezone.now())
+    is_own = row.author_id == _user(request).pk
+    if state == ChangeSetState.APPROVED and is_own and change_sets.lacks_approval(row, plan):
+        raise Problem("forbidden", "by the policies another admin must approve your change")
     change_sets.move_to(row, state, (ChangeSetState.REQUESTED,), timezone.now())
     row.decided_by = _user(request)
     row.save(update_fields=["decided_by"])
-    return Response(change_item(row, change_sets.live_queues(gateway())))
+    return Response(change_item(row, queues))
 
 
 def _effective_rights(request: Request, row: ChangeSet) -> Rights:

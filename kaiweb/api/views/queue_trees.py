@@ -28,6 +28,7 @@ from kaiweb.planning.change_sets import Caller
 from kaiweb.planning.drains import Drain
 from kaiweb.planning.plan import POLICIES, WARN, Body, Plan
 from queues.cluster import gateway
+from queues.editing.policies import change_policy
 from queues.editing.tags import tag_of_body
 from queues.editing.write_requests import WriteRequest
 from queues.errors import UnknownQueueError
@@ -132,12 +133,13 @@ def _intended(
         reason=checked.reason,
         edits=msgspec.to_builtins(edits),
         tags=change_sets.tags_of(queues, edits),
-        policy=request.query_params.get("policy", WARN),
+        policy=request.query_params.get("policy", change_policy().below_use),
         created_at=checked.now,
         changed_at=checked.now,
     )
     plan = change_sets.plan_of(change_set, queues, checked.now)
     change_sets.require_rights(queues, plan, checked.rights)
+    change_sets.require_approval(change_set, plan)
     refuse_errors(plan)
     drain = drains.drain_of(plan)
     caller = Caller(rights=checked.rights, now=checked.now)

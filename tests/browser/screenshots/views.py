@@ -260,6 +260,7 @@ VIEWS: Mapping[str, Visit] = {
     "users": at("/settings/users"),
     "user-new": pressing("/settings/users", "New user"),
     "shards": at("/settings/shards"),
+    "policies": at("/settings/policies"),
     "shard-new": pressing("/settings/shards", "New shard"),
     "shard-changed": _shard_form,
     "shard-review": _shard_review,

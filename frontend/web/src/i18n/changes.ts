@@ -124,6 +124,8 @@ export const CHANGE = {
   patch: "Patch",
   needsApproval:
     "You may not edit all of these queues. Ask an administrator to approve the change.",
+  policyAsks:
+    "By the policies (Settings) an administrator other than the author must approve this change.",
   approve: "Approve",
   reject: "Reject",
   undo: "Undo this change",
@@ -190,6 +192,7 @@ const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
   roleBinding: "role of",
   token: "token",
   shard: "shard",
+  policy: "policies of",
 };
 
 export const AUDIT = {

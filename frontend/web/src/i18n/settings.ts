@@ -1,10 +1,10 @@
 /** Texts of the settings: tokens, users and their roles. */
-import type { Role, Scope } from "../model/rows.ts";
+import type { Policies, Role, Scope } from "../model/rows.ts";
 
 export const SETTINGS = {
   title: "Settings",
   tabList: "Settings",
-  tabs: { tokens: "Tokens", users: "Users and roles", shards: "Shards" },
+  tabs: { tokens: "Tokens", users: "Users and roles", shards: "Shards", policies: "Policies" },
   never: "never",
   whole: "the whole cluster",
   copy: "Copy",
@@ -59,6 +59,42 @@ export const TOKENS = {
   revokeText: "Once it is revoked, all requests that use it are refused.",
   keep: "Keep it",
   revoked: "Token revoked",
+} as const;
+
+export const POLICIES = {
+  title: "Policies for changes of queues",
+  note: "They hold for the dashboard, for REST and for pipelines. Whoever may write queues with kubectl is not bound by them.",
+  approval: "Which changes must another administrator approve?",
+  approvals: {
+    none: { label: "None", hint: "Whoever may edit a queue applies the change." },
+    reductions: {
+      label: "Those that take something away",
+      hint: "A lower quota or limit, a bound of a GPU model or of the run time, a move, a deletion.",
+    },
+    all: {
+      label: "All",
+      hint: "Every edit of a queue is a change set that somebody else approves.",
+    },
+  } satisfies Record<Policies["approval"], { label: string; hint: string }>,
+  belowUse: "What happens to work above a lowered limit?",
+  belowUses: {
+    warn: { label: "It stays until it ends", hint: "The author is warned." },
+    drain: {
+      label: "It is requeued if it is preemptible",
+      hint: "Change sets only; an edit of a single queue warns.",
+    },
+    block: {
+      label: "The change is refused",
+      hint: "Also a quota below what non-preemptible work uses.",
+    },
+  } satisfies Record<Policies["belowUse"], { label: string; hint: string }>,
+  belowUseNote: "Authors of change sets may choose another answer.",
+  reason: "Reason",
+  reasonHint: "Recorded in the audit log.",
+  save: "Save policies",
+  saved: "Policies saved",
+  savedText: "They hold from now on, also for drafts that exist.",
+  locked: "Only administrators edit policies.",
 } as const;
 
 export const USERS = {

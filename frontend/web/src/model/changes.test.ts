@@ -20,6 +20,18 @@ describe("changeRights", () => {
     expect(changeRights(border, EDITOR, QUEUES)).toMatchObject({ apply: false, request: true });
   });
 
+  it("a change that needs approval by the policies is requested, also by an admin, and decided by another", () => {
+    const edits = [{ name: "team" }];
+    const draft = changeRow({ edits, needsApproval: true });
+    expect(changeRights(draft, adminMe(), QUEUES)).toMatchObject({ apply: false, request: true });
+    const requested = changeRow({ edits, needsApproval: true, state: "requested" });
+    expect(changeRights(requested, adminMe(), QUEUES).decide).toBe(false);
+    const other = { ...adminMe(), username: "grace" };
+    expect(changeRights(requested, other, QUEUES).decide).toBe(true);
+    const approved = changeRow({ edits, state: "approved" });
+    expect(changeRights(approved, adminMe(), QUEUES).apply).toBe(true);
+  });
+
   it("queues may be placed below a queue that the same change creates", () => {
     const edits = [
       { name: "new", action: "create" as const, edit: { parent: "dept" } },

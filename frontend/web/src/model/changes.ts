@@ -24,11 +24,14 @@ export function changeRights(
   const isDraft = change.state === "draft" || change.state === "rejected";
   const edits = editsOf(change);
   const mayMakeAll = edits.every((edit) => mayMake(edit, edits, me, queues));
+  const isApplicable = change.state === "approved" || (isDraft && mayMakeAll);
+  // By the policies somebody else must approve it, whatever the author may do.
+  const awaitsOther = change.needsApproval && change.author === me?.username;
   return {
     edit: isOwn && isDraft,
-    apply: isOwn && (change.state === "approved" || (isDraft && mayMakeAll)),
-    request: isOwn && isDraft && !isAdmin,
-    decide: isAdmin && change.state === "requested",
+    apply: isOwn && isApplicable && !change.needsApproval,
+    request: isOwn && isDraft && (!isAdmin || change.needsApproval),
+    decide: isAdmin && change.state === "requested" && !awaitsOther,
     undo: mayWrite && change.state === "applied",
   };
 }

@@ -17,6 +17,7 @@ export function changeRow(change: Partial<Change>): Change {
     error: null,
     policy: "warn",
     policies: {},
+    needsApproval: false,
     drains: [],
     edits: [],
     plan: [],

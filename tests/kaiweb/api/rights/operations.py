@@ -21,6 +21,7 @@ from kaiweb.usage import tiers
 from kaiweb.usage.models import Span
 from kube.resources import NODES, QUEUES, SHARDS, TOPOLOGIES
 from queues.access import tokens
+from queues.editing.policies import change_policy, tag_of
 from queues.editing.tags import tag_of_body
 from queues.models import ApiToken, Node, Pod, Role, RoleBinding
 from scheduler.models import EvictionRecord, SessionRecord
@@ -320,6 +321,13 @@ OPERATIONS: Mapping[str, Row] = {
     "patchShard": Row(ADMIN, _shard),
     "deleteShard": Row(ADMIN, _shard),
     "getSettings": Row(READ),
+    "getPolicies": Row(READ),
+    "patchPolicies": Row(
+        ADMIN,
+        lambda _world: Call(
+            body={"approval": "reductions"}, headers={"If-Match": f'"{tag_of(change_policy())}"'}
+        ),
+    ),
     "getSnapshot": Row(ADMIN),
     "listOperations": Row(READ),
     "getOperation": Row(READ, _operation),

@@ -114,7 +114,11 @@ export function Review({ view, change, rights, onDelete }: Props) {
         />
       )}
       {!rights.edit && change.reason !== "" && <p>{change.reason}</p>}
-      {rights.edit && !rights.apply && <p className={styles.note}>{CHANGE.needsApproval}</p>}
+      {change.needsApproval ? (
+        <p className={styles.note}>{CHANGE.policyAsks}</p>
+      ) : (
+        rights.edit && !rights.apply && <p className={styles.note}>{CHANGE.needsApproval}</p>
+      )}
       {view.error !== null && <Failure title={CHANGE.failed} detail={view.error.message} />}
       <div className={styles.buttons}>
         {rights.edit && (
