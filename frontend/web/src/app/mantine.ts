@@ -31,6 +31,7 @@ import "@mantine/core/styles/Modal.css";
 import "@mantine/core/styles/Drawer.css";
 import "@mantine/core/styles/SegmentedControl.css";
 import "@mantine/core/styles/Switch.css";
+import "@mantine/core/styles/Radio.css";
 import "@mantine/core/styles/Notification.css";
 import "@mantine/notifications/styles.css";
 import "@mantine/core/styles/Combobox.css";

@@ -146,6 +146,7 @@ export const MOVE_QUEUE = {
 export const DELETE_QUEUE = {
   title: (queue: string) => `Delete ${queue}?`,
   text: "The queue and its settings are removed from the cluster. Undo creates it again with the same settings.",
+  typed: (queue: string) => `It has workloads. Type ${queue} to confirm`,
   submit: "Delete queue",
   deleted: "Queue deleted",
   deletedText: (queue: string) => `Queue ${queue} is deleted.`,

@@ -1,3 +1,5 @@
+import { TextInput } from "@mantine/core";
+import { useState } from "react";
 import { deleteQueue } from "../../../api/client.ts";
 import { useVerdict } from "../../../editing/useVerdict.ts";
 import { DELETE_QUEUE } from "../../../i18n/queues.ts";
@@ -6,9 +8,10 @@ import { QueueDialog } from "./QueueDialog.tsx";
 
 type Props = { queue: Queue; onDeleted: () => void; onDrafted: () => void; onClose: () => void };
 
-/** Deletes a queue after the server has said whether it would refuse that. */
+/** Deletes a queue after the server has said whether it would refuse that; one with workloads once its name is typed. */
 export function DeleteQueueDialog({ queue, onDeleted, onDrafted, onClose }: Props) {
-  const { name, etag } = queue;
+  const { name, etag, totalWorkloads } = queue;
+  const [typed, setTyped] = useState("");
   const verdict = useVerdict(`DELETE ${name} ${etag}`, true, (signal) =>
     deleteQueue(name, { etag, dryRun: true, signal }),
   );
@@ -18,6 +21,7 @@ export function DeleteQueueDialog({ queue, onDeleted, onDrafted, onClose }: Prop
       submitText={DELETE_QUEUE.submit}
       isDangerous
       isReady={verdict !== null}
+      canWrite={totalWorkloads === 0 || typed === name}
       verdict={verdict}
       edit={{ name, action: "delete", edit: {} }}
       onDrafted={onDrafted}
@@ -26,6 +30,15 @@ export function DeleteQueueDialog({ queue, onDeleted, onDrafted, onClose }: Prop
       onClose={onClose}
     >
       <p>{DELETE_QUEUE.text}</p>
+      {totalWorkloads > 0 && (
+        <TextInput
+          label={DELETE_QUEUE.typed(name)}
+          data-autofocus
+          autoComplete="off"
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+        />
+      )}
     </QueueDialog>
   );
 }

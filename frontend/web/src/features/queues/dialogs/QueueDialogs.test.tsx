@@ -169,6 +169,20 @@ describe("QueueDialogs", () => {
     expect(sent).toEqual([{ method: "DELETE", url: "/api/v1/queues/detector", body: null }]);
   });
 
+  it("deletes a queue with workloads only after its name was typed; a draft needs no name", async () => {
+    const { rowsArrive } = start({ kind: "delete", queue: "detector" });
+    rowsArrive([RESEARCH, VISION, { ...DETECTOR, totalWorkloads: 2 }]);
+    const title = DELETE_QUEUE.title("detector");
+    await waitFor(() => expect(button(title, DRAFT.add).disabled).toBe(false));
+    expect(button(title, DELETE_QUEUE.submit).disabled).toBe(true);
+    const name = screen.getByLabelText(DELETE_QUEUE.typed("detector"));
+    fireEvent.change(name, { target: { value: "detect" } });
+    expect(button(title, DELETE_QUEUE.submit).disabled).toBe(true);
+    fireEvent.change(name, { target: { value: "detector" } });
+    fireEvent.click(button(title, DELETE_QUEUE.submit));
+    await waitFor(() => expect(sent).toHaveLength(1));
+  });
+
   it.each([
     ["is gone", []],
     ["was created anew", [queueRow({ name: "vision" })]],
