@@ -15,6 +15,8 @@ from queues.models import Node, Pod, PodGroup
 from scheduler.models import RestingNode
 
 MIB = 1 << 20
+#: A node with more GPUs than any machine has does not fill every answer and frame.
+MAX_SHOWN_DEVICES = 1024
 
 
 def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -101,7 +103,7 @@ def _cells(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> list[dict[
             "group": "",
             "holders": [],
         }
-        for index in range(node.gpus)
+        for index in range(min(node.gpus, MAX_SHOWN_DEVICES))
     ]
     for pod in pods:
         for position, index in enumerate(pod.devices):

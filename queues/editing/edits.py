@@ -19,6 +19,7 @@ from kube.resources import QUEUES
 from kube.values.pointers import pointer_part
 from queues.editing.option_edits import OPTION_FIELDS, flat_options, set_option, without_options
 from queues.tree.shape import (
+    BASE_UNITS,
     CR_FIELDS,
     LABEL_LENGTH,
     LIMIT,
@@ -34,9 +35,6 @@ from queues.tree.shape import (
 )
 from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
-MEGABYTE = 1_000_000
-# Base units (REST) in one unit of the custom resource.
-BASE_UNITS = {"gpu": 1, "cpu": 1, "memory": MEGABYTE}
 # REST name -> name in the spec of the custom resource
 TEXT_FIELDS = {
     "displayName": "displayName",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from queues.tree.shape import (
+    BASE_UNITS,
     GPU_PLACES,
     LIMIT,
     QUOTA,
@@ -64,16 +65,27 @@ def own_amounts(shape: QueueShape, usage: Usage, *, checks_places: bool) -> Iter
             )  # fmt: skip
     if checks_places:
         for bound_name, amounts in ((QUOTA, shape.quota), (LIMIT, shape.limit)):
-            amount = amounts["gpu"]
-            if amount is not None and abs(round(amount, GPU_PLACES) - amount) > 1e-9:
-                yield Finding(
-                    pointer=f"/{bound_name}/gpu",
-                    code="places",
-                    message=f"{bound_name} of gpu: expected at most {GPU_PLACES} decimal places,"
-                    f" got {amount!r}",
-                    given=amount,
-                    allowed=GPU_PLACES,
-                )
+            yield from _places(bound_name, amounts)
+
+
+def _places(bound_name: str, amounts: Mapping[str, float | None]) -> Iterator[Finding]:
+    """Yield a finding for each amount that is too fine: parts of a GPU have three places, the others none."""
+    for resource, name in REST_NAMES.items():
+        places = GPU_PLACES if resource == "gpu" else 0
+        amount = amounts[resource]
+        if amount is None:
+            continue
+        value = amount * BASE_UNITS[resource]
+        # Memory is stored as a decimal of 10^6 bytes, so a whole number of bytes comes back inexactly.
+        if abs(round(value, places) - value) > max(1e-9, abs(value) * 1e-15):
+            expected = f"at most {places} decimal places" if places else "a whole number"
+            yield Finding(
+                pointer=f"/{bound_name}/{name}",
+                code="places",
+                message=f"{bound_name} of {name}: expected {expected}, got {value!r}",
+                given=value,
+                allowed=places,
+            )
 
 
 def among_relatives(

@@ -27,6 +27,8 @@ from queues.tree.unlimited import UNLIMITED
 RESOURCES = ("gpu", "cpu", "memory")
 # Names of the three resources in REST, whose amounts are in base units; for pointers and messages.
 REST_NAMES = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
+#: Resource -> how many units of REST one of the custom resource has.
+BASE_UNITS = {"gpu": 1, "cpu": 1, "memory": 1_000_000}
 QUOTA, LIMIT, WEIGHT = "quota", "limit", "weight"
 CR_FIELDS = {QUOTA: "quota", LIMIT: "limit", WEIGHT: "overQuotaWeight"}
 NAME_PATTERN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

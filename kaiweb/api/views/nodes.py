@@ -184,8 +184,8 @@ class GpuDetail(View):
     def get(self, request: Request, node: str, index: int) -> Response:
         """Return the device of a node by its number, from 0."""
         row = Node.objects.filter(name=node).first()
-        if row is None or index >= row.gpus:
+        devices = _items(request, [row])[0]["devices"] if row is not None else []
+        if row is None or index >= len(devices):
             raise Problem("not-found", f"node '{node}' has no GPU {index}")
-        item = _items(request, [row])[0]
-        cell = {"node": node, "model": row.model, **item["devices"][index]}
+        cell = {"node": node, "model": row.model, **devices[index]}
         return Response(cell)

@@ -8,12 +8,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from kube.errors import KubeError
 from queues.cluster import gateway
 from scheduler.tools.check import Violation, read_picture, violations
 
 
 class Command(BaseCommand):
-    help = "Check the cluster's invariants; ends with 1 and names the objects when one is broken."
+    help = (
+        "Check the cluster's invariants; ends with 1 and names the objects when one is broken,"
+        " with 2 when the cluster cannot be read."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
@@ -34,12 +38,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read the cluster, check it, print the violations."""
-        is_settled = options["settled"]
-        broken = violations(read_picture(gateway()), is_settled=is_settled)
-        if broken and options["confirm"] > 0:
-            time.sleep(options["confirm"])
-            second_look = set(violations(read_picture(gateway()), is_settled=is_settled))
-            broken = [item for item in broken if item in second_look]
+        try:
+            broken = _broken(is_settled=options["settled"], confirm_s=options["confirm"])
+        except KubeError as error:
+            raise CommandError(f"the cluster could not be read: {error}", returncode=2) from error
         if options["json"]:
             self.stdout.write(json.dumps([_as_dict(item) for item in broken], indent=2))
         else:
@@ -49,6 +51,16 @@ class Command(BaseCommand):
             raise CommandError(f"{len(broken)} violations", returncode=1)
         if not options["json"]:
             self.stdout.write("no violations")
+
+
+def _broken(*, is_settled: bool, confirm_s: float) -> list[Violation]:
+    """Return the violations that two looks agree on."""
+    broken = violations(read_picture(gateway()), is_settled=is_settled)
+    if broken and confirm_s > 0:
+        time.sleep(confirm_s)
+        second_look = set(violations(read_picture(gateway()), is_settled=is_settled))
+        broken = [item for item in broken if item in second_look]
+    return broken
 
 
 def _as_dict(item: Violation) -> dict[str, object]:

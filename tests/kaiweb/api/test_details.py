@@ -12,6 +12,7 @@ from rest_framework.test import APIClient
 
 from kaiweb.api.http.renderers import YamlRenderer
 from kaiweb.items import topologies
+from kaiweb.items.nodes import MAX_SHOWN_DEVICES
 from kube.resources import EVENTS, NODES, PODGROUPS, PODS, QUEUES, TOPOLOGIES
 from kube.values.times import format_time
 from queues.mirror.feed import Mirror
@@ -265,6 +266,13 @@ def test_a_topology_counts_free_gpus_and_spread(
     assert [row["workload"] for row in item["workloads"]] == ["default/wide"]
     assert item["domains"][0]["workloads"] == 2  # also those that are not listed
     get(client, "/topologies/nowhere", 404)
+
+
+def test_a_node_that_claims_too_many_gpus_has_a_bounded_answer(client: APIClient) -> None:
+    mirror(listed(NODES, a_node("n1", gpus=100_000)))
+    item = get(client, "/nodes/n1")
+    assert (item["gpuTotal"], len(item["devices"])) == (100_000, MAX_SHOWN_DEVICES)
+    get(client, f"/gpus/n1/{MAX_SHOWN_DEVICES}", 404)
 
 
 def test_a_node_lists_its_pods_also_those_without_gpus(client: APIClient) -> None:

@@ -132,6 +132,24 @@ def test_a_bad_amount_is_refused_and_named(amount: Any, code: str, field: str) -
     assert problems[0].message
 
 
+@pytest.mark.parametrize(
+    ("resource", "amount", "name"),
+    [("cpu", 0.5, "cpuMilli"), ("memory", 1e-7, "memoryBytes"), ("memory", 8e6 + 1e-7, "memoryBytes")],
+)  # fmt: skip
+def test_a_part_of_a_millicore_or_a_byte_is_refused(
+    resource: str, amount: float, name: str
+) -> None:
+    problems = errors(check({}, old=None, new=body("q", **{resource: {"quota": amount}})))
+    assert [(problem.pointer, problem.code) for problem in problems] == [
+        (f"/quota/{name}", "places")
+    ]
+
+
+@pytest.mark.parametrize("amount", [-1, 0, 1e-6, 0.123457, 274_877.906944, 1e12 + 0.000001])
+def test_whole_bytes_are_accepted_however_they_are_stored(amount: float) -> None:
+    assert not errors(check({}, old=None, new=body("q", memory={"quota": amount, "limit": amount})))
+
+
 def test_a_weight_cannot_be_unlimited() -> None:
     problems = errors(check({}, old=None, new=body("q", **gpu(overQuotaWeight=-1))))
     assert [(problem.pointer, problem.code) for problem in problems] == [

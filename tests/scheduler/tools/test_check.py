@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 
+from kube.errors import ServerError
 from kube.objects.bindrequest import BindRequest
 from kube.objects.devices import ResourceClaim
 from kube.objects.meta import convert
@@ -188,3 +190,15 @@ def test_gpus_that_a_claim_serves_are_not_the_nodes_own() -> None:
         "requestMappings": [mapping],
     }
     assert judge(pods=[body], gpus=0) == []
+
+
+def test_a_cluster_that_cannot_be_read_ends_the_command_with_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> None:
+        raise ServerError("no usable cluster configuration")
+
+    monkeypatch.setattr("scheduler.management.commands.check_cluster.gateway", refuse)
+    with pytest.raises(CommandError, match="could not be read: no usable cluster") as caught:
+        call_command("check_cluster")
+    assert caught.value.returncode == 2
