@@ -257,6 +257,21 @@ def test_in_forced_colors_what_is_drawn_keeps_its_colors(filled: str, reader: Pa
     assert is_kept
 
 
+def test_in_forced_colors_the_chosen_result_of_a_search_is_told_apart(filled: str, reader: Page):
+    reader.emulate_media(forced_colors="active", reduced_motion="reduce")
+    reader.goto("/")
+    reader.get_by_role("button", name="Search everything").click()
+    reader.get_by_role("textbox", name="Queue, workload, pod").fill(QUEUE)
+    expect(reader.get_by_role("option").first).to_be_visible()
+    reader.keyboard.press("ArrowDown")
+    chosen = reader.locator("[data-combobox-selected]")
+    expect(chosen).to_have_count(1)
+    outline = chosen.evaluate("(element) => getComputedStyle(element).outlineStyle")
+    reader.keyboard.press("Escape")
+    reader.emulate_media(forced_colors="none", reduced_motion="reduce")
+    assert outline == "solid"
+
+
 def test_axe_finds_nothing_in_a_form_with_changes(filled: str, reader: Page):
     reader.goto(f"/queues?queue={QUEUE}")
     form = reader.get_by_role("form", name=f"Edit {QUEUE}")

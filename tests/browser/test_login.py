@@ -26,6 +26,17 @@ def test_a_wrong_password_is_refused_and_the_right_one_leads_to_the_page_asked_f
     context.close()
 
 
+def test_the_log_in_page_follows_the_theme_of_the_system(browser: Browser, stack: Stack):
+    context = browser.new_context(base_url=stack.url, color_scheme="light")
+    page = context.new_page()
+    page.goto("/login")
+    root = page.locator("html")
+    expect(root).to_have_attribute("data-mantine-color-scheme", "light")
+    page.emulate_media(color_scheme="dark")
+    expect(root).to_have_attribute("data-mantine-color-scheme", "dark")
+    context.close()
+
+
 def test_signing_out_ends_the_session(browser: Browser, stack: Stack):
     # Its own session: signing out would end that of the other tests.
     context = browser.new_context(base_url=stack.url)

@@ -7,7 +7,15 @@
   } catch {
     // Storage can be blocked; the system's choice is then the right one.
   }
-  const dark =
-    choice === "dark" || (choice === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
-  document.documentElement.setAttribute("data-mantine-color-scheme", dark ? "dark" : "light");
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const dark = choice === "dark" || (choice === "auto" && system.matches);
+    document.documentElement.setAttribute("data-mantine-color-scheme", dark ? "dark" : "light");
+  };
+  apply();
+  // The app follows a change of the system by itself; the log-in page has no other script. The app also lets users
+  // choose anew, so there this script must not come back to the choice that it read.
+  if (document.currentScript?.hasAttribute("data-follows-system") && choice === "auto") {
+    system.addEventListener("change", apply);
+  }
 })();
