@@ -1,8 +1,8 @@
 """Decide what to do next about a bind request: a pure function of the request and its pod.
 
-The fence: each scheduling worker writes its number on the requests it creates. A request with a lower number
-than one created before it comes from a worker that lost its shard without noticing. It is failed,
-because the new owner of the shard decided without knowing about it.
+The fence: each scheduler writes its number on the requests it creates. A request with a lower number than one
+created before it comes from a scheduler that lost its shard without noticing. It is refused, because the
+new scheduler of the shard decided without knowing about it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def next_step(request: BindRequest, pod: Pod | None, *, is_fenced_off: bool = Fa
     Parameters
     ----------
     pod : the request's pod; None if the watch has not shown it yet
-    is_fenced_off : a newer worker of the shard created requests before this one was made
+    is_fenced_off : a newer scheduler of the shard (one with a higher fence) created a request before this one
     """
     if request.metadata.deletion_timestamp is not None or request.status.phase == "Succeeded":
         return NextStep.NOTHING
@@ -66,20 +66,23 @@ def retry_delay_s(failed_attempts: int, params: BinderParams) -> float:
 
 @dataclass(slots=True)
 class Fences:
-    """The highest fence of each node pool, and the version of the first request that carried it."""
+    """Remembers the highest fence of each node pool, and so recognizes requests of replaced schedulers."""
 
     #: Node pool -> (highest fence, version of the first request with it).
-    _newest: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _highest: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def is_outdated(self, request: BindRequest) -> bool:
-        """Record the fence of a new request; return whether it comes from a worker that lost its shard."""
+    def record(self, request: BindRequest) -> bool:
+        """Record the fence of a request; return whether it comes from a scheduler that had lost its shard.
+
+        Requests may be shown out of order, so a lower fence counts only on a later version.
+        """
         fence = int_or_none(request.metadata.annotations.get(FENCE), smallest=0)
         if fence is None:
             return False
         version = version_number(request.metadata.resource_version)
         pool = request.metadata.labels.get(NODE_POOL, "")
-        newest, since = self._newest.get(pool, (0, 0))
-        if fence > newest or (fence == newest and version < since):
-            self._newest[pool] = (fence, version)
+        highest, since = self._highest.get(pool, (0, 0))
+        if fence > highest or (fence == highest and version < since):
+            self._highest[pool] = (fence, version)
             return False
-        return fence < newest and version > since
+        return fence < highest and version > since

@@ -72,7 +72,7 @@ class BindService:
 
         Parameters
         ----------
-        is_outdated : the request comes from a scheduling worker that lost its shard
+        is_outdated : the request comes from a scheduler that had lost its shard
 
         Raises
         ------

@@ -180,7 +180,7 @@ class BinderWorker:
             self._sync_groups(list(request.spec.selected_gpu_groups))
             return
         if request.status.phase in ("", "Pending"):
-            if self._fences.is_outdated(request):
+            if self._fences.record(request):
                 self._outdated.add(request.key)
             self._enqueue(request.key)
 

@@ -1,4 +1,4 @@
-"""Volumes: persistent volume claims, where their volumes are or may be made, storage capacity."""
+"""Persistent volume claims for the core: where their volumes are or can be provisioned, and storage capacity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from scheduler.load.terms import label_selector, node_terms
 
 
 def volume_inputs(
-    claimed: Iterable[PersistentVolumeClaim],
+    claims: Iterable[PersistentVolumeClaim],
     volumes: Mapping[str, PersistentVolume],
     classes: Mapping[str, StorageClass],
     drivers: Mapping[str, CSIDriver],
@@ -36,21 +36,24 @@ def volume_inputs(
     aside: SetAside | None = None,
     node_names: Container[str] = frozenset(),
 ) -> VolumeInputs:
-    """Return what volume rules need.
+    """Return the volume part of the core's input: claims, static volumes, storage capacity.
 
     Parameters
     ----------
+    volumes, classes, drivers : by name; a driver has the name of the provisioner of its classes
     live_pods : uid of each pod -> whether it is not being deleted
-    aside : takes what cannot be read
-    node_names : the nodes there are; a volume that is being made for another node does not count
+    aside : sets objects aside that cannot be read
+    node_names : the existing nodes; a claim whose selected node is none of them may go to any node
     """
     aside = aside or SetAside("snapshot")
+    # Classes for whose claims the capacity of the chosen node is checked.
     tracked = tuple(
         name
         for name, item in sorted(classes.items())
         if item.volume_binding_mode == "WaitForFirstConsumer" and item.provisioner in drivers
     )
-    limited = {
+    # Classes whose driver publishes how much it can still provision.
+    capacity_classes = {
         name
         for name, item in classes.items()
         if item.provisioner in drivers and drivers[item.provisioner].spec.storage_capacity
@@ -60,24 +63,27 @@ def volume_inputs(
         for name, item in volumes.items()
         if aside.read("PersistentVolume", item, _volume_terms) is not None
     }
+    storage_capacities = tuple(
+        item
+        for item in capacities
+        if aside.read("CSIStorageCapacity", item, _storage_capacity) is not None
+    )
 
     def convert(item: PersistentVolumeClaim) -> VolumeClaim:
         claim = _volume_claim(item, readable, classes, live_pods)
         selected_node = item.metadata.annotations.get(SELECTED_NODE, "")
         if selected_node in node_names and claim.waits_for_consumer and not item.spec.volume_name:
-            return replace(claim, allowed_terms=(_only(selected_node),))
-        if claim.storage_class not in limited:
+            # Its provisioner is making the volume for this node; it may appear nowhere else.
+            return replace(claim, allowed_terms=(_only_node_term(selected_node),))
+        if claim.storage_class not in capacity_classes:
             return claim
-        return _with_room(claim, storage_capacities, _static_places(item, readable.values()))
+        return _with_roomy_terms(claim, storage_capacities, _static_places(item, readable.values()))
 
-    storage_capacities = tuple(
-        item for item in capacities if aside.read("CSIStorageCapacity", item, _capacity) is not None
-    )
-    claims = tuple(aside.each("PersistentVolumeClaim", claimed, convert))
-    static_names = {name for claim in claims for name in claim.static_volumes or ()}
+    claim_inputs = tuple(aside.each("PersistentVolumeClaim", claims, convert))
+    static_names = {name for claim in claim_inputs for name in claim.static_volumes or ()}
     return VolumeInputs(
-        claims=claims,
-        capacities=tuple(_capacity(item) for item in storage_capacities),
+        claims=claim_inputs,
+        capacities=tuple(_storage_capacity(item) for item in storage_capacities),
         tracked_classes=tracked,
         static_volumes=tuple(_static_volume(readable[name]) for name in sorted(static_names)),
     )
@@ -90,12 +96,15 @@ def _static_volume(volume: PersistentVolume) -> StaticVolume:
     )
 
 
-def _served_by(
+def _usable_static_volumes(
     claim: PersistentVolumeClaim,
     storage_class: StorageClass | None,
     volumes: Iterable[PersistentVolume],
 ) -> tuple[str, ...] | None:
-    """Return the volumes that could serve an unbound claim in the binder's order; None if others could be made."""
+    """Return the volumes that could serve an unbound claim, in the binder's order.
+
+    None if the claim names its volume already or its class has a provisioner: then it does not depend on them.
+    """
     is_static = storage_class is not None and storage_class.provisioner == NO_PROVISIONER
     if claim.spec.volume_name or not is_static:
         return None
@@ -105,32 +114,32 @@ def _served_by(
 
 
 def _volume_terms(volume: PersistentVolume) -> tuple[NodeTerm, ...]:
-    """Read what claims will ask of a volume, so that a bad volume is not blamed on them."""
+    """Read the fields that the claims need, so that an unreadable volume is set aside itself, not its claims."""
     capacity_bytes(volume)
     affinity = volume.spec.node_affinity
     return (node_terms(affinity.required) if affinity else None) or ()
 
 
-def _only(node: str) -> NodeTerm:
+def _only_node_term(node: str) -> NodeTerm:
     """Return the term that only one node meets."""
     name = Expression(key="metadata.name", operator=Operator.IN, values=(node,))
     return NodeTerm(fields=(name,))
 
 
-def _with_room(
+def _with_roomy_terms(
     claim: VolumeClaim,
     capacities: tuple[CSIStorageCapacity, ...],
     static_places: tuple[NodeTerm, ...] | None,
 ) -> VolumeClaim:
-    """Add where a driver that publishes its capacity has room for a new volume, or a static one is."""
+    """Add `roomy_terms`: where static volumes are, and where the driver has room to provision a new one."""
     if not claim.waits_for_consumer or claim.phase == "Bound" or static_places is None:
         return claim
     roomy = list(static_places)
     for item in capacities:
         limit = float(to_units(item.maximum_volume_size)) or float(to_units(item.capacity))
-        is_ours = item.storage_class_name == claim.storage_class
-        if is_ours and item.node_topology is not None and claim.size_bytes <= limit:
-            term = _capacity(item).node_selector
+        is_of_class = item.storage_class_name == claim.storage_class
+        if is_of_class and item.node_topology is not None and claim.size_bytes <= limit:
+            term = _storage_capacity(item).node_selector
             if not term.labels:
                 return claim
             roomy.append(term)
@@ -149,6 +158,7 @@ def _volume_claim(
     waits = storage_class is not None and (
         storage_class.volume_binding_mode == "WaitForFirstConsumer"
     )
+    # An ephemeral volume's claim is owned by its pod alone.
     owners = [owner for owner in meta.owner_references if owner.kind == "Pod"]
     owner_uid = owners[0].uid if len(owners) == 1 and len(meta.owner_references) == 1 else ""
     affinity = volume.spec.node_affinity.required if volume and volume.spec.node_affinity else None
@@ -162,7 +172,9 @@ def _volume_claim(
         volume_terms=node_terms(affinity),
         waits_for_consumer=waits,
         allowed_terms=_allowed_terms(claim, storage_class, volumes) if waits else None,
-        static_volumes=_served_by(claim, storage_class, volumes.values()) if waits else None,
+        static_volumes=_usable_static_volumes(claim, storage_class, volumes.values())
+        if waits
+        else None,
         is_volume_missing=volume is None and bool(spec.volume_name),
         owner_uid=owner_uid,
         is_owner_deleted=bool(owner_uid) and not live_pods.get(owner_uid, False),
@@ -174,7 +186,7 @@ def _allowed_terms(
     storage_class: StorageClass | None,
     volumes: Mapping[str, PersistentVolume],
 ) -> tuple[NodeTerm, ...] | None:
-    """Return where an unbound claim can get its volume, None for anywhere."""
+    """Return on which nodes an unbound claim can get its volume; None for all, and for a bound claim."""
     if claim.spec.volume_name or storage_class is None:
         return None
     if storage_class.provisioner == NO_PROVISIONER:
@@ -198,7 +210,7 @@ def _allowed_terms(
 def _static_places(
     claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]
 ) -> tuple[NodeTerm, ...] | None:
-    """Return where the volumes are that exist already and could serve a claim; None for anywhere."""
+    """Return which nodes reach the existing volumes that could serve a claim; None if all nodes reach one."""
     places: list[NodeTerm] = []
     for volume in volumes:
         if could_serve(volume, claim):
@@ -222,7 +234,7 @@ def _problem(claim: PersistentVolumeClaim, *, waits: bool) -> str:
     return ""
 
 
-def _capacity(item: CSIStorageCapacity) -> StorageCapacity:
+def _storage_capacity(item: CSIStorageCapacity) -> StorageCapacity:
     selector = label_selector(item.node_topology)
     return StorageCapacity(
         name=item.metadata.name,

@@ -172,7 +172,7 @@ def count_tasks(state: ClusterState, members: Iterable[int]) -> None:
 def _lower_minimums(sets: PodSets, succeeded: dict[int, int]) -> None:
     """Let succeeded tasks count for the minimum of their pod set where tasks that could run are too few.
 
-    So the last wave of a job starts although it is smaller than the gang, and a task that was lost after
+    So the last tasks of a pod group start although they are fewer than the gang, and a task that was lost after
     others had finished starts again. While there are enough tasks, they start as a whole gang.
     """
     for pod_set, count in succeeded.items():

@@ -1,6 +1,6 @@
 """Fairness among users: in leaf queues that ask for it, workloads of users who hold less go first.
 
-One user who submits hundreds of jobs at once would otherwise be served before everybody who comes after him.
+One user who submits hundreds of workloads at once would otherwise be served before everybody who comes after him.
 Priority still decides first, and a gang that runs without some of its tasks is completed first among equal
 priority. Users of equal use, and the workloads of one user, keep their order.
 """

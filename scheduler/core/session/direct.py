@@ -2,8 +2,8 @@
 
 A chunk of one pending task that found free room needs no statement, because nothing that follows could
 make it fail. The state changes exactly as by `Statement.allocate` and `keep`, but without the journal;
-`test_direct.py` compares the two. On a cluster filled by thousands of small jobs this is most of what a
-cycle does.
+`test_direct.py` compares the two. On a cluster filled by thousands of small pod groups, most of the
+time of a cycle is spent here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MIG = ReceivedType.MIG
 
 
 def can_bind_directly(session: Session, task: int) -> bool:
-    """Return whether no plugin follows or plans the placement of the task."""
+    """Return whether no plugin chooses NUMA zones for the task or keeps a ledger of such tasks (`TaskListener`)."""
     return session.hooks.numa is None and not session.listeners_of(task)
 
 
@@ -31,6 +31,8 @@ def bind_directly(
 ) -> Bind:
     """Bind a pending task, whose pod group has one pod set and is not semi-preemptible, to free room on a node.
 
+    Parameters
+    ----------
     gpu_groups : the GPU group ids of the devices that it shares
 
     Returns
@@ -72,11 +74,11 @@ def bind_directly(
     if gpu_groups:
         decision = bind_decision(state, task, node, action)
     else:  # what `bind_decision` would return, written out because most binds come this way
-        pod, owner = tasks.inputs[task], pod_groups.inputs[pod_group]
+        task_input, pod_group_input = tasks.inputs[task], pod_groups.inputs[pod_group]
         decision = Bind(
-            TaskRef(pod.namespace, pod.name, pod.uid),
-            owner.name,
-            owner.namespace,
+            TaskRef(task_input.namespace, task_input.name, task_input.uid),
+            pod_group_input.name,
+            pod_group_input.namespace,
             nodes.names[node],
             action,
             tasks.gpu_groups[task],

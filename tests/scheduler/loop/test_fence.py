@@ -73,7 +73,7 @@ def test_without_the_cluster_there_is_no_number(wall: WallClock) -> None:
 def test_the_binder_accepts_a_scheduler_that_started_after_the_clock_stepped_back(
     wall: WallClock,
 ) -> None:
-    gateway, binder = FakeGateway(), Fences()
+    gateway, fences = FakeGateway(), Fences()
     refused = []
     for version in range(1, 4):
         fence = lease(gateway, wall).next_fence()
@@ -83,6 +83,6 @@ def test_the_binder_accepts_a_scheduler_that_started_after_the_clock_stepped_bac
             "resourceVersion": str(version),
             "annotations": {FENCE: str(fence)},
         }
-        refused.append(binder.is_outdated(convert({"metadata": metadata}, BindRequest)))
+        refused.append(fences.record(convert({"metadata": metadata}, BindRequest)))
         wall.now_s -= 6_000  # and broker and scheduler are restarted
     assert refused == [False, False, False]
