@@ -27,7 +27,7 @@ VALIDATE_TOPOLOGY = "/validate-kai-scheduler-v1alpha1-topology"
 VALIDATE_QUEUE = "/validate-scheduling-run-ai-v2-queue"
 VALIDATE_POD_GROUP = "/validate-scheduling-run-ai-v2alpha2-podgroup"
 PATHS = (MUTATE_POD, VALIDATE_POD, VALIDATE_TOPOLOGY, VALIDATE_QUEUE, VALIDATE_POD_GROUP)
-#: More changed queues than this are read by one list.
+#: If more queues than this have changed, one list reads all queues; otherwise each is read alone.
 MOST_SINGLE_READS = 10
 
 
@@ -39,7 +39,8 @@ class Routes:
     ----------
     tree : reads the queue tree
     with_ancestors : (tree, parent) -> the tree with this queue and its ancestors as they are now
-    remember : called with each queue whose edit is allowed; it has the version before the edit
+    remember : called with the new queue of each allowed edit; its version is that of the queue before the edit
+    compares_quotas : whether KAI's check of the quotas against parent and children is made too
     """
 
     tree: Callable[[], Tree]
@@ -70,25 +71,25 @@ class Routes:
         }
 
     def _queue(self, request: ReviewRequest) -> Verdict:
-        """Validate one queue at a time, so that of two edits that form a cycle the second sees the first."""
+        """Validate one queue at a time, so that of two edits that form a circle the second sees the first."""
         if request.operation == "DELETE":
             return validate_queue(request, {}, compares_quotas=self.compares_quotas)
         queue, _ = read_queue(request.object)
         stored = read_queue(request.old_object)[0] if request.old_object else None
-        is_placed = bool(queue.parent) and not (stored and stored.parent == queue.parent)
+        has_new_parent = bool(queue.parent) and not (stored and stored.parent == queue.parent)
         with self._queue_guard:
             tree = self.tree()
-            if is_placed:
+            if has_new_parent:
                 tree = self.with_ancestors(tree, queue.parent)
             verdict = validate_queue(request, tree, compares_quotas=self.compares_quotas)
             if not verdict.is_allowed:
                 return verdict
             version = stored.version if stored else ""
             may_be_stored = not request.is_dry_run and (stored is None or bool(version))
-            if is_placed and queue.name:
-                cycle = self._pending.cycle(tree, queue.name, queue.parent)
-                if cycle:
-                    return _refused_cycle(queue, cycle)
+            if has_new_parent and queue.name:
+                circle = self._pending.circle(tree, queue.name, queue.parent)
+                if circle:
+                    return _refused_circle(queue, circle)
                 if may_be_stored:
                     self._pending.add(queue.name, queue.parent, version)
             if may_be_stored and queue.name:
@@ -96,8 +97,8 @@ class Routes:
             return verdict
 
 
-def _refused_cycle(queue: QueueShape, cycle: list[str]) -> Verdict:
-    path = "' below '".join(cycle)
+def _refused_circle(queue: QueueShape, circle: list[str]) -> Verdict:
+    path = "' below '".join(circle)
     return denied(
         f"queue '{queue.name}' cannot be below '{queue.parent}': another edit is putting"
         f" '{path}', and '{queue.name}' would be among its own ancestors"
@@ -106,13 +107,13 @@ def _refused_cycle(queue: QueueShape, cycle: list[str]) -> Verdict:
 
 @dataclass(slots=True)
 class ListedTree:
-    """Reads the queue tree of the API server, of queues that are known at their present version only the name.
+    """Reads the queue tree from the API server; a queue whose version has not changed is not read again.
 
     Without that, creating many queues one after the other would read each of them at every creation.
     """
 
     gateway: Gateway
-    #: By name, as last read.
+    #: Queue name -> the queue as last read.
     _shapes: dict[str, QueueShape] = field(default_factory=dict)
 
     def __call__(self) -> Tree:

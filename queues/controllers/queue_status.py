@@ -53,7 +53,7 @@ def children_by_parent(queues: Iterable[Queue]) -> dict[str, list[str]]:
 
 
 def leaves_first(names: Iterable[str], queues: Mapping[str, Queue]) -> list[str]:
-    """Return the queues and all their ancestors, deepest first; a cycle of parents is cut."""
+    """Return the queues and all their ancestors, deepest first; a circle of parents is cut."""
     depth: dict[str, int] = {}
     for name in names:
         path: list[str] = []

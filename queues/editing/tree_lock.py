@@ -1,7 +1,7 @@
 """The lock for edits that change the shape of the tree: creations below a parent, moves, deletions.
 
 Such an edit is checked against the whole tree, so two concurrent edits may each be valid and together create a
-cycle or an orphan. The lock is a Lease in the cluster: it holds for all web processes that edit this cluster,
+circle or an orphan. The lock is a Lease in the cluster: it holds for all web processes that edit this cluster,
 needs nothing but the API server, and expires when its holder dies. A mutex keeps the threads of one process
 from competing for the Lease (ADR 11).
 """

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from kube.values.durations import UNITS, parse_duration
 from queues.tree.amounts import NO_USAGE, Usage, among_relatives, own_amounts
-from queues.tree.model_amounts import model_bounds
+from queues.tree.model_bounds import model_bounds
 from queues.tree.shape import (
     LABEL_LENGTH,
     Finding,
@@ -85,7 +85,7 @@ def warnings(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 
 def ancestors(tree: Tree, name: str) -> list[str]:
-    """Return the queue, its parent and so on; ends at a root, a missing parent or a cycle."""
+    """Return the queue, its parent and so on; ends at a root, a missing parent or a circle."""
     path: list[str] = []
     visited: set[str] = set()
     while name and name in tree and name not in visited:
@@ -218,7 +218,7 @@ def _place(
     path = ancestors(after, shape.name)
     top = after[path[-1]].parent
     if top and top in after:
-        # A cycle that exists already must not refuse edits that leave the parent as it is.
+        # A circle that exists already must not refuse edits that leave the parent as it is.
         yield _parent_finding(
             shape,
             "cycle",

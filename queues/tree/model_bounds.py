@@ -1,4 +1,4 @@
-"""The rules about bounds per GPU model of a queue: against each other, its total, its parent and its children."""
+"""Check the quota and limit of a queue per GPU model: against each other, its GPU quota, its parent and children."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def model_bounds(after: Mapping[str, QueueShape], shape: QueueShape) -> Iterator
                 model, "quota", "quota-over-limit",
                 f"is over the limit {bounds.limit:g}; the limit wins", bounds.quota, bounds.limit,
             )  # fmt: skip
-        above = None if parent is None else parent.options.gpu_models.get(model)
-        if above is not None and _exceeds(bounds.limit, above.limit):
+        parent_bounds = None if parent is None else parent.options.gpu_models.get(model)
+        if parent_bounds is not None and _exceeds(bounds.limit, parent_bounds.limit):
             yield _warning(
                 model, "limit", "limit-over-parent",
-                f"is over the limit {above.limit:g} of the parent '{shape.parent}'", bounds.limit, above.limit,
+                f"is over the limit {parent_bounds.limit:g} of the parent '{shape.parent}'", bounds.limit, parent_bounds.limit,
             )  # fmt: skip
     quotas = [bounds.quota or 0.0 for bounds in shape.options.gpu_models.values()]
     total = shape.quota["gpu"]
@@ -35,11 +35,11 @@ def model_bounds(after: Mapping[str, QueueShape], shape: QueueShape) -> Iterator
             " entitles the queue to reclaim", _sum_text(quotas), total,
         )  # fmt: skip
     if parent is not None and parent.name != shape.name:
-        yield from _children_over(after, parent)
-    yield from _children_over(after, shape)
+        yield from _children_over_parent(after, parent)
+    yield from _children_over_parent(after, shape)
 
 
-def _children_over(after: Mapping[str, QueueShape], parent: QueueShape) -> Iterator[Finding]:
+def _children_over_parent(after: Mapping[str, QueueShape], parent: QueueShape) -> Iterator[Finding]:
     """Yield a warning for each model of which the children are guaranteed more than their parent."""
     if not parent.options.gpu_models:
         return
@@ -73,9 +73,9 @@ def _exceeds(amount: float | None, bound: float | None) -> bool:
 def _warning(
     model: str, bound: str, code: str, text: str, amount: float | None, allowed: float | None
 ) -> Finding:
-    shown = UNLIMITED_WORD if amount == UNLIMITED else f"{amount or 0:g}"
+    amount_text = UNLIMITED_WORD if amount == UNLIMITED else f"{amount or 0:g}"
     pointer = f"/gpuModels/{pointer_part(model)}/{bound}"
-    return _finding(pointer, code, f"{bound} of {model} {shown} {text}", amount, allowed)
+    return _finding(pointer, code, f"{bound} of {model} {amount_text} {text}", amount, allowed)
 
 
 def _finding(

@@ -37,7 +37,7 @@ class PendingPlaces:
         """Remember an allowed edit; `version` is that of the stored object, empty for a creation."""
         self._places.append(_Place(queue, parent, version, self.clock() + CACHE_S))
 
-    def cycle(self, tree: Tree, queue: str, parent: str) -> list[str]:
+    def circle(self, tree: Tree, queue: str, parent: str) -> list[str]:
         """Return the path from `parent` up to `queue` by stored and pending parents; empty if there is none."""
         now = self.clock()
         self._places = [p for p in self._places if p.until > now and _is_open(p, tree)]

@@ -1,7 +1,7 @@
 """The queue tree of the webhook, kept by a watch, so that a review costs the same for any number of queues.
 
 A watch is some milliseconds behind, which two things make up for. The ancestors of a queue that is created or moved are
-read from the API server, because they decide whether the edit makes a cycle. And an edit that was just allowed counts
+read from the API server, because they decide whether the edit makes a circle. And an edit that was just allowed counts
 as stored for a moment, so that sums over siblings contain it.
 """
 

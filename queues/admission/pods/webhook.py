@@ -46,6 +46,7 @@ def _is_ours(pod: Json, settings: AdmissionSettings) -> bool:
 
 
 def _fill_namespace(pod: Json, namespace: str) -> None:
+    """Write the namespace of the request into the pod, which may leave it out; refuse a pod that states another."""
     metadata = pod["metadata"] = map_at(pod, "metadata")
     stated_namespace = metadata.get("namespace")
     if stated_namespace and stated_namespace != namespace:

@@ -124,7 +124,7 @@ def test_queues_below_a_missing_parent_get_the_condition_orphan_and_recover() ->
     assert condition["lastTransitionTime"] == "2026-01-02T00:00:00Z"
 
 
-def test_a_cycle_ends_the_walk_and_is_named() -> None:
+def test_a_circle_ends_the_walk_and_is_named() -> None:
     world = World()
     world.gateway.seed(QUEUES, queue("a", "b"), queue("b", "a"))
     world.gateway.seed(PODGROUPS, stated("g", "a", "1"))

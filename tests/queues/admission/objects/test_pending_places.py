@@ -1,4 +1,4 @@
-"""Two concurrent edits, each valid by the stored tree, that together make a cycle: the webhook refuses one."""
+"""Two concurrent edits, each valid by the stored tree, that together make a circle: the webhook refuses one."""
 
 from __future__ import annotations
 
@@ -109,9 +109,9 @@ def test_a_move_without_a_watch_event_is_forgotten() -> None:
     places = PendingPlaces(clock=lambda: now)
     tree = shapes_of([{**queue_body(name)} for name in ("a", "b")])
     places.add("new", "b", "")
-    assert places.cycle(tree, "b", "new") == ["new", "b"]
+    assert places.circle(tree, "b", "new") == ["new", "b"]
     now = CACHE_S
-    assert places.cycle(tree, "b", "new") == []
+    assert places.circle(tree, "b", "new") == []
 
 
 def test_threads_that_ask_at_once_make_no_circle(cluster: FakeGateway) -> None:

@@ -109,7 +109,7 @@ def test_what_the_webhook_lets_through_the_scheduler_takes(seed: int, compares: 
     tree = shapes_of(list(bodies.values()))
     for name in bodies:
         problem = problem_of(tree, name)
-        # Parents may come later, so a missing one is let through; a cycle never is.
+        # Parents may come later, so a missing one is let through; a circle never is.
         assert (name in shares) == (problem == "")
         assert problem == "" or problem.endswith("does not exist")
     for name, share in shares.items():

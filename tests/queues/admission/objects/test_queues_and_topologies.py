@@ -46,7 +46,7 @@ def test_a_name_that_no_label_can_hold_is_a_warning() -> None:
     assert judged(body) == accepted(body, warnings=[warning])
 
 
-def test_a_cycle_is_refused() -> None:
+def test_a_circle_of_parents_is_refused() -> None:
     old = queue("root")
     answer = judged(queue("root", "child"), old, queue("child", "root"), old=old)
     assert not answer.allowed

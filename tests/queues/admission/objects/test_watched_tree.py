@@ -80,7 +80,9 @@ def test_a_parent_that_the_watch_has_not_shown_is_not_missing(webhook: Webhook) 
     assert webhook.warnings(team("leaf", "dept")) == ["parent queue 'dept' does not exist"]
 
 
-def test_a_cycle_is_refused_though_the_watch_has_not_shown_its_other_half(webhook: Webhook) -> None:
+def test_a_circle_is_refused_though_the_watch_has_not_shown_its_other_half(
+    webhook: Webhook,
+) -> None:
     for name in ("a", "b"):
         webhook.cluster.create(QUEUES, team(name))
     webhook.follow()
