@@ -1,4 +1,4 @@
-"""What every write has in common: the caller, the time, the reason and the id of the request, and its answer."""
+"""What every REST write has in common: who requests it, when and why; its answer; and its refusals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_request(
 
 
 def stale_problem(error: Exception, current: Item) -> Problem:
-    """Return the refusal of an edit of an older version than the item of the object shows."""
+    """Return the problem 412 of an edit whose ETag is outdated; `current` is the item with the present ETag."""
     return Problem(
         "precondition-failed",
         str(error),
@@ -41,7 +41,7 @@ def stale_problem(error: Exception, current: Item) -> Problem:
 
 
 def written_answer(kind: str, item: Item, result: WriteResult, *, is_dry: bool) -> Item:
-    """Return the answer to a write: the item under the name of its kind, and what changed."""
+    """Return the answer to a write: the item under the key `kind` (such as "queue"), and what changed."""
     return {
         kind: item,
         "changed": result.is_change,
@@ -52,7 +52,12 @@ def written_answer(kind: str, item: Item, result: WriteResult, *, is_dry: bool) 
 
 
 def reason_of(request: Request) -> str:
-    """Return the query parameter `reason`, which the audit log keeps."""
+    """Return the query parameter `reason`, which the audit log keeps.
+
+    Raises
+    ------
+    Problem : it is longer than `MAX_REASON_LENGTH`
+    """
     reason = request.query_params.get("reason", "")
     if len(reason) > MAX_REASON_LENGTH:
         expected = f"expected at most {MAX_REASON_LENGTH} characters, got {len(reason)}"
@@ -61,6 +66,6 @@ def reason_of(request: Request) -> str:
 
 
 def require_admin(request: Request, what: str) -> None:
-    """Refuse callers who are not admins; `what` names what needs the right."""
+    """Refuse callers who are not admins; `what` names the request in the text, such as "listing users"."""
     if not caller(request).is_admin:
         raise Problem("forbidden", f"{what} needs the right 'admin'")

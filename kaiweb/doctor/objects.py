@@ -92,7 +92,7 @@ def check_bind_requests(context: ClusterContext) -> Iterator[Finding]:
     if waiting:
         yield fault(
             f"bind requests {first_few(sorted(waiting), SHOWN)}",
-            f"are not carried out since more than {PATIENCE_S:.0f} s",
+            f"have not been carried out for more than {PATIENCE_S:.0f} s",
             "look at the log of the binder; kubectl describe bindrequest says what it waits for",
         )
 

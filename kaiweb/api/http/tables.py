@@ -1,4 +1,4 @@
-"""Render the rows of a report as CSV or Parquet; refusals stay problem documents."""
+"""Render the rows of a report as CSV or Parquet. The renderers write errors as problem documents, as for JSON."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class ParquetRenderer(FileRenderer):
 RENDERERS = (OrjsonRenderer, CsvRenderer, ParquetRenderer)
 
 
-def wanted_table(request: Request) -> str:
-    """Return `csv` or `parquet` if the caller asks for a table, else an empty text.
+def table_format(request: Request) -> str:
+    """Return `csv` or `parquet` if the caller accepts such a file, else "" (JSON).
 
     Raises
     ------
@@ -74,13 +74,14 @@ def wanted_table(request: Request) -> str:
     return renderer_format if renderer_format in (CSV, PARQUET) else ""
 
 
-def table(columns: list[str], items: list[dict[str, Any]], file: str, kind: str) -> Response:
-    """Return rows as a file to download."""
-    headers = {"Content-Disposition": f'attachment; filename="{file}.{kind}"'}
+def table(columns: list[str], items: list[dict[str, Any]], stem: str, extension: str) -> Response:
+    """Return rows as a file to download, named `stem.extension`; the renderer of the request writes it."""
+    headers = {"Content-Disposition": f'attachment; filename="{stem}.{extension}"'}
     return Response({"columns": columns, "items": items}, headers=headers)
 
 
 def _safe(value: object) -> object:
+    """Return a value of a cell; a text that a spreadsheet would run gets a quote before it."""
     if isinstance(value, str) and value.startswith(FORMULA_STARTS):
         return f"'{value}"
     return value

@@ -69,7 +69,7 @@ class QueuesHistory(View):
     )
     def get(self, request: Request) -> Response:
         """Return average GPUs of the queues in each step, and quota and limit at its end."""
-        kind = tables.wanted_table(request)
+        kind = tables.table_format(request)
         tree = selectors.tree()
         names = list(dict.fromkeys(words(request, "queue")))
         refuse_hidden_use(request, tree, names)
@@ -163,7 +163,7 @@ class UsageHistory(View):
     )
     def get(self, request: Request) -> Response:
         """Return GPU-hours in quota, over quota, waited for, and idle in the whole cluster."""
-        kind = tables.wanted_table(request)
+        kind = tables.table_format(request)
         queues = counted_queues(request, selectors.tree())
         answer = series.usage_series(periods.range_of(request), queues)
         if not kind:

@@ -88,7 +88,7 @@ def report(
     span: Range,
 ) -> Response:
     """Return the report of a span: a page of it, or a table of all rows."""
-    kind = tables.wanted_table(request)
+    kind = tables.table_format(request)
     order = SORTING.read(request)
     items, total = usage_items(span, by, tree, queues)
     column = order.removeprefix("-")

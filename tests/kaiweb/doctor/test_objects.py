@@ -17,10 +17,9 @@ from kube.resources import BINDREQUESTS, CONFIGS, PODGROUPS, PODS, QUEUES
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.doctor.cluster import NOW, body, lines
 
-OLD = FakeGateway().now  # two months before the doctor's clock
-
 
 def cluster(kind: Any, *items: dict[str, Any]) -> FakeGateway:
+    """Return a cluster with these objects, created two months before the time at which the doctor looks."""
     gateway = FakeGateway()
     gateway.seed(kind, *items)
     return gateway
@@ -34,7 +33,7 @@ def test_the_config_must_exist_and_name_our_namespace() -> None:
     assert lines(check_config, cluster(CONFIGS, body(CONFIGS, "kai-config", spec={}))) == []
 
 
-def test_queues_without_a_parent_and_pod_groups_without_a_queue_are_named() -> None:
+def test_queues_whose_parent_is_missing_and_pod_groups_whose_queue_is_missing_are_named() -> None:
     gateway = cluster(
         QUEUES,
         body(QUEUES, "root", spec={}),
@@ -64,7 +63,7 @@ def pod(name: str, *, grouped: bool, **more: Any) -> dict[str, Any]:
     )
 
 
-def test_old_pods_of_ours_without_a_pod_group_are_named() -> None:
+def test_old_pods_of_our_scheduler_without_a_pod_group_are_named() -> None:
     gateway = cluster(
         PODS,
         pod("grouped", grouped=True),
@@ -83,7 +82,7 @@ def test_bind_requests_that_nobody_carries_out_are_named() -> None:
     succeeded = body(BINDREQUESTS, "done", namespace="lab", status={"phase": "Succeeded"})
     (line,) = lines(check_bind_requests, cluster(BINDREQUESTS, *requests, succeeded))
     assert "lab/r0, lab/r1, lab/r2, lab/r3, lab/r4 and 2 more" in line
-    assert line.endswith("are not carried out since more than 120 s")
+    assert line.endswith("have not been carried out for more than 120 s")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Audit(View):
     )
     def get(self, request: Request) -> Response:
         """List writes, newest first; for admins also as tables, which hold up to 100,000 entries."""
-        kind = tables.wanted_table(request)
+        kind = tables.table_format(request)
         rows = filtered(
             request, caller_visibility(request).rows(QuotaChange.objects.all()), FILTERS
         )
