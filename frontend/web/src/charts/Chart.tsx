@@ -10,19 +10,20 @@ type Props = {
   summary: string;
   columns: readonly string[];
   rows: readonly (readonly Cell[])[];
+  /** The name of the CSV file. */
   file: string;
   children: ReactNode;
 };
 
 /** A chart whose numbers can be shown as a table and downloaded as a CSV file. */
 export function Chart({ summary, columns, rows, file, children }: Props) {
-  const [asTable, setAsTable] = useState(false);
+  const [isTable, setIsTable] = useState(false);
   return (
     <figure className={styles.figure} aria-label={summary}>
-      {asTable ? <ChartTable summary={summary} columns={columns} rows={rows} /> : children}
+      {isTable ? <ChartTable summary={summary} columns={columns} rows={rows} /> : children}
       <div className={styles.tools}>
-        <button type="button" className={styles.tool} onClick={() => setAsTable(!asTable)}>
-          {asTable ? CHART.asChart : CHART.asTable}
+        <button type="button" className={styles.tool} onClick={() => setIsTable(!isTable)}>
+          {isTable ? CHART.asChart : CHART.asTable}
         </button>
         <button
           type="button"
@@ -37,15 +38,15 @@ export function Chart({ summary, columns, rows, file, children }: Props) {
 }
 
 function ChartTable({ summary, columns, rows }: Pick<Props, "summary" | "columns" | "rows">) {
-  const numbers = columns.flatMap((_, place) =>
-    rows.some((row) => typeof row[place] === "number") ? [place] : [],
+  const numberColumns = columns.flatMap((_, index) =>
+    rows.some((row) => typeof row[index] === "number") ? [index] : [],
   );
   return (
-    <DataTable name={summary} columns={columns} numbers={numbers} isShort>
+    <DataTable name={summary} columns={columns} numberColumns={numberColumns} isShort>
       {rows.map((row) => (
         <tr key={row.join("\t")}>
-          {row.map((cell, place) => (
-            <td key={columns[place]}>{cell ?? NONE}</td>
+          {row.map((cell, index) => (
+            <td key={columns[index]}>{cell ?? NONE}</td>
           ))}
         </tr>
       ))}
@@ -53,7 +54,7 @@ function ChartTable({ summary, columns, rows }: Pick<Props, "summary" | "columns
   );
 }
 
-/** Write RFC 4180. A leading quote keeps spreadsheets from running a name as a formula. */
+/** Write CSV as in RFC 4180. A text that a spreadsheet would run as a formula gets a quote before it. */
 export function toCsv(columns: readonly string[], rows: readonly (readonly Cell[])[]): string {
   const quote = (cell: Cell): string => {
     if (cell === null) return "";

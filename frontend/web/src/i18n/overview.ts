@@ -13,12 +13,13 @@ export const GPU_TILE = {
   title: "GPUs",
   ofTotal: (total: number) => `of ${gpus(total)} allocated`,
   free: "free",
-  unusable: (amount: number) => ` · ${gpus(amount)} unusable`,
+  unusable: (amount: number) => ` · ${gpus(amount)} unusable: cordoned, not ready or unhealthy`,
   queue: (queue: string, allocated: number) => `${queue}: ${gpus(allocated)}`,
   more: (queues: number) => `and ${count(queues)} more`,
+  /** The last part of the bar, for the queues that are too small for parts of their own. */
   others: (queues: number) => plural(queues, "other queue"),
-  /** `more` queues use GPUs too, but are not named. */
-  stack: (
+  /** The text that screen readers read for the bar; `more` queues use GPUs too, but are not named. */
+  barText: (
     allocated: number,
     total: number,
     queues: readonly (readonly [string, number])[],
@@ -63,7 +64,7 @@ export const GPU_MAP = {
 /** The free GPUs of a cluster that is too large for a map. */
 export const FREE_NODES = {
   title: "Free GPUs by node",
-  note: "how many nodes have how many whole GPUs free: work that needs them together fits only there",
+  note: "nodes by the number of their whole free GPUs; a pod needs a node with as many as it requests",
   model: (model: string, nodes: number) => `${model}: ${plural(nodes, "node")}`,
   columns: ["Free GPUs of a node", "Nodes"],
   free: (free: number) => (free === 0 ? "none free" : `${count(free)} free`),

@@ -30,7 +30,7 @@ export function reasonText(code: string): string {
   return REASONS[code] ?? readable(code);
 }
 
-/** Reason code -> what ends the waiting. */
+/** Reason code -> what ends the waiting. "The text" is the message of the scheduler, shown beside it. */
 const REMEDIES: Readonly<Record<string, string>> = {
   Unmanaged:
     "Correct what the text names: its owner, its queue label or the annotation that skips grouping.",
@@ -38,7 +38,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
     "Its controller has to create the missing pods. Look at the controller's own events.",
   QueueDoesNotExist: "Create the queue, or change the queue label of the workload.",
   QueueOrphan: "Use a queue without children, or repair its parents on the page Queues.",
-  Held: "Release it, or wait for the time that the text names. If the text names a node pool, give its pod group the label of another one.",
+  Held: "Release it, or wait until the time that the text names. If the text names a node pool instead, label the pod group with another node pool.",
   Gated: "Whoever set the scheduling gates has to remove them.",
   NeverFits: "Ask for less per pod, or add larger nodes.",
   NonPreemptibleOverQuota:
@@ -53,7 +53,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   DisruptionBudget: "Let the disruption budget allow one more disruption, or free room elsewhere.",
   TopologyFragmented: "Free room within one domain of the topology, or require a wider one.",
   NoNodeFits:
-    "Compare the evidence with the nodes it may use: free CPU and memory, or tolerate a taint.",
+    "Look at the evidence: free CPU or memory on the nodes it may use, or let it tolerate the taint that keeps it off them.",
   DeviceShortage:
     "Ask for fewer GPUs per pod, or wait until GPUs become free on a node it may use.",
   GpuModelBound:
@@ -61,7 +61,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   VolumeOrClaim: "Create or correct the volume, the claim or the config map that the text names.",
   OrderBehind:
     "Nothing to do: its turn comes after the workloads ahead of it. A higher priority class moves it up.",
-  BindFailing: "Correct the error that the text names. It is tried again by itself.",
+  BindFailing: "Correct the error that the text names. kaiweb then tries again without your help.",
   NotEvaluated: "Wait a moment. If this stays, see whether the page Scheduler shows new sessions.",
 };
 

@@ -1,14 +1,24 @@
 import { describe, expect, it } from "vitest";
-import { matrixOf, type Sum } from "./evictions.ts";
+import { type EvictionSum, matrixOf } from "./evictions.ts";
 
-function sum(evictorQueue: string, queue: string, gpu: number, rule = "reclaim"): Sum {
+function evictionSum(
+  evictorQueue: string,
+  queue: string,
+  gpu: number,
+  rule = "reclaim",
+): EvictionSum {
   return { evictorQueue, queue, gpu, rule, evictions: 1, pods: 2 };
 }
 
 describe("matrixOf", () => {
-  const sums = [sum("a", "b", 4), sum("a", "b", 1, "preempt"), sum("c", "b", 2), sum("a", "a", 9)];
+  const sums = [
+    evictionSum("a", "b", 4),
+    evictionSum("a", "b", 1, "preempt"),
+    evictionSum("c", "b", 2),
+    evictionSum("a", "a", 9),
+  ];
 
-  it("sums the rules of a pair, and puts the largest queues first", () => {
+  it("adds up the rules of each pair of queues, and sorts queues by their GPUs, most first", () => {
     const matrix = matrixOf(sums, "", 10);
     expect(matrix.evictors).toEqual(["a", "c"]);
     expect(matrix.victims).toEqual(["a", "b"]);
@@ -18,12 +28,12 @@ describe("matrixOf", () => {
     expect(matrix.hidden).toEqual({ queues: 0, gpu: 0 });
   });
 
-  it("shows one rule alone", () => {
+  it("leaves out the evictions of other rules", () => {
     const matrix = matrixOf(sums, "preempt", 10);
     expect([matrix.evictors, matrix.victims, matrix.largest]).toEqual([["a"], ["b"], 1]);
   });
 
-  it("counts what it leaves out", () => {
+  it("counts the queues and GPUs that it leaves out beyond the maximum", () => {
     const matrix = matrixOf(sums, "", 1);
     expect([matrix.evictors, matrix.victims]).toEqual([["a"], ["a"]]);
     expect(matrix.hidden).toEqual({ queues: 2, gpu: 7 });

@@ -1,7 +1,8 @@
 /** The matrix of evictions: who took room from whom, in GPUs. */
 import type { EvictionMatrix } from "./rows.ts";
 
-export type Sum = EvictionMatrix["items"][number];
+/** The evictions that one queue suffered for another by one rule, such as `reclaim` or `preempt`. */
+export type EvictionSum = EvictionMatrix["items"][number];
 type MatrixCell = {
   readonly gpu: number;
   readonly evictions: number;
@@ -18,7 +19,7 @@ export type Matrix = {
 };
 
 /** Return the matrix of the given rule ("" for all), with at most `most` queues on each side. */
-export function matrixOf(sums: readonly Sum[], rule: string, most: number): Matrix {
+export function matrixOf(sums: readonly EvictionSum[], rule: string, most: number): Matrix {
   const chosen = sums.filter((sum) => rule === "" || sum.rule === rule);
   const evictors = ranked(chosen, ({ evictorQueue }) => evictorQueue);
   const victims = ranked(chosen, ({ queue }) => queue);
@@ -52,7 +53,7 @@ function keyOf(evictor: string, victim: string): string {
   return JSON.stringify([evictor, victim]);
 }
 
-function ranked(sums: readonly Sum[], name: (sum: Sum) => string): string[] {
+function ranked(sums: readonly EvictionSum[], name: (sum: EvictionSum) => string): string[] {
   const totals = new Map<string, number>();
   for (const sum of sums) totals.set(name(sum), (totals.get(name(sum)) ?? 0) + sum.gpu);
   return [...totals.keys()].sort(

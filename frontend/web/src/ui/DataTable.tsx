@@ -5,16 +5,16 @@ import styles from "./DataTable.module.css";
 type Props = {
   name: string;
   columns: readonly string[];
-  /** The places of the columns with numbers, which are aligned at their last digit. */
-  numbers?: readonly number[];
+  /** The indices of the columns with numbers, which are aligned at their last digit. */
+  numberColumns?: readonly number[];
   /** Whether it is no higher than a chart, and scrolls. */
   isShort?: boolean;
   children: ReactNode;
 };
 
 /** A plain table whose rows are `<tr>` elements; on a narrow screen it scrolls sideways. */
-export function DataTable({ name, columns, numbers = [], isShort = false, children }: Props) {
-  const aligned = numbers.map((place) => styles[`number${place}`]);
+export function DataTable({ name, columns, numberColumns = [], isShort = false, children }: Props) {
+  const aligned = numberColumns.map((index) => styles[`number${index}`]);
   const scroll = isShort ? styles.short : styles.scroll;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard

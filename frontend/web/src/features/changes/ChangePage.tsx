@@ -71,6 +71,7 @@ function Facts({ change }: { change: Change }) {
   );
 }
 
+/** What stands for the page while the change set is loading, could not be loaded, or does not exist. */
 function Unloaded({ id, error }: { id: string; error: Error | null }) {
   if (error === null) return <Loading />;
   if (!(error instanceof ApiProblem) || error.status !== 404) {

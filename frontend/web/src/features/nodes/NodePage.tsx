@@ -88,7 +88,7 @@ function Summary({ node }: { node: Node }) {
         {node.devices.length === 0 ? (
           <Empty title={NODE_PAGE.noGpus} />
         ) : (
-          <DataTable name={NODE_PAGE.devices} columns={NODE_PAGE.deviceColumns} numbers={[2]}>
+          <DataTable name={NODE_PAGE.devices} columns={NODE_PAGE.deviceColumns} numberColumns={[2]}>
             {node.devices.map((device) => (
               <DeviceRow key={device.index} device={device} />
             ))}
@@ -141,7 +141,11 @@ function Pods({ node }: { node: string }) {
           items.length === 0 ? (
             <Empty title={NODE_PAGE.noPods}>{NODE_PAGE.noPodsText}</Empty>
           ) : (
-            <DataTable name={NODE_PAGE.pods} columns={NODE_PAGE.podColumns} numbers={[4, 6, 7, 8]}>
+            <DataTable
+              name={NODE_PAGE.pods}
+              columns={NODE_PAGE.podColumns}
+              numberColumns={[4, 6, 7, 8]}
+            >
               {items.map((pod) => (
                 <PodRow key={`${pod.namespace}/${pod.name}`} pod={pod} />
               ))}

@@ -39,7 +39,7 @@ export function GpuTile({ cluster }: { cluster: Cluster }) {
       <div
         className={chartStyles.stack}
         role="img"
-        aria-label={GPU_TILE.stack(
+        aria-label={GPU_TILE.barText(
           allocated,
           total,
           users.slice(0, NAMED).map((queue) => [queue.name, queue.allocated.gpu]),

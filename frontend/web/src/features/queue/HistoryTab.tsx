@@ -143,7 +143,7 @@ function EvictionCells({ eviction }: { eviction: Eviction }) {
 function Days({ days }: Pick<QueueHistory, "days">) {
   if (days.length === 0) return <Empty title={HISTORY.noDaysTitle}>{HISTORY.noDays}</Empty>;
   return (
-    <DataTable name={HISTORY.dayTable} columns={HISTORY.dayColumns} numbers={[1, 2, 3, 4, 5]}>
+    <DataTable name={HISTORY.dayTable} columns={HISTORY.dayColumns} numberColumns={[1, 2, 3, 4, 5]}>
       {days.toReversed().map((row) => (
         <tr key={row.day}>
           <td>{row.day}</td>

@@ -38,7 +38,7 @@ export function ShareTab({ queue }: { queue: Queue }) {
               <DataTable
                 name={SHARE.siblings}
                 columns={SHARE.siblingColumns}
-                numbers={[1, 2, 3, 4]}
+                numberColumns={[1, 2, 3, 4]}
               >
                 {share.siblings.map((sibling) => (
                   <tr
@@ -68,7 +68,7 @@ function Waterfall({ share, resource }: { share: ResourceShare; resource: Resour
   const at = (value: number) => `${(100 * value) / Math.max(reach, 1e-9)}%`;
   const total = share.share ?? falls.at(-1)?.to ?? 0;
   return (
-    <DataTable name={SHARE.table} columns={SHARE.columns} numbers={[1, 2]}>
+    <DataTable name={SHARE.table} columns={SHARE.columns} numberColumns={[1, 2]}>
       {falls.map(({ kind, amount: value, from, to }) => (
         <tr key={kind}>
           <th scope="row">{SHARE.steps[kind]}</th>

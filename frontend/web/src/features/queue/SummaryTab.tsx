@@ -58,7 +58,7 @@ export function SummaryTab({
         <DataTable
           name={QUEUE_PAGE.amounts}
           columns={QUEUE_PAGE.resources}
-          numbers={[2, 3, 4, 5, 6, 7]}
+          numberColumns={[2, 3, 4, 5, 6, 7]}
         >
           {RESOURCES.map((resource) => (
             <ResourceRow key={resource} queue={queue} resource={resource} />

@@ -77,7 +77,7 @@ export function BindsPage() {
               )
             ) : (
               <>
-                <DataTable name={BINDS.table} columns={BINDS.columns} numbers={[3, 5]}>
+                <DataTable name={BINDS.table} columns={BINDS.columns} numberColumns={[3, 5]}>
                   {requests.map((request) => (
                     <Row key={`${request.namespace}/${request.name}`} request={request} />
                   ))}

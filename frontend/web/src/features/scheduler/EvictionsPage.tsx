@@ -126,7 +126,11 @@ function List({ range, rule, chosen, onClear }: ListProps) {
           }
           return (
             <>
-              <DataTable name={EVICTIONS.title} columns={EVICTIONS.columns} numbers={[5, 6, 7]}>
+              <DataTable
+                name={EVICTIONS.title}
+                columns={EVICTIONS.columns}
+                numberColumns={[5, 6, 7]}
+              >
                 {rows.map((row) => (
                   <Row key={row.id} eviction={row} />
                 ))}

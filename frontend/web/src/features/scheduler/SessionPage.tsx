@@ -76,7 +76,11 @@ function Content({ session }: { session: SessionDetail }) {
         {decisions.length === 0 ? (
           <Empty title={SESSION.nothing}>{SESSION.nothingText}</Empty>
         ) : (
-          <DataTable name={SESSION.decisions} columns={SESSION.decisionColumns} numbers={[3, 4]}>
+          <DataTable
+            name={SESSION.decisions}
+            columns={SESSION.decisionColumns}
+            numberColumns={[3, 4]}
+          >
             {decisions.map((decision) => (
               <DecisionRow key={JSON.stringify(decision)} decision={decision} />
             ))}
@@ -89,7 +93,7 @@ function Content({ session }: { session: SessionDetail }) {
 
 function Actions({ session }: { session: SessionDetail }) {
   return (
-    <DataTable name={SESSION.actions} columns={SESSION.actionColumns} numbers={[1, 3, 4]}>
+    <DataTable name={SESSION.actions} columns={SESSION.actionColumns} numberColumns={[1, 3, 4]}>
       {session.actions.map(({ name, ms, attempted, succeeded }) => (
         <tr key={name}>
           <th scope="row">{actionName(name)}</th>

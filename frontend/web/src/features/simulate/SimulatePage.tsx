@@ -98,7 +98,7 @@ function Shares({ answer }: { answer: Preview }) {
   return (
     <>
       <h3>{SIMULATE.shares}</h3>
-      <DataTable name={SIMULATE.shares} columns={SIMULATE.shareColumns} numbers={[1, 2]}>
+      <DataTable name={SIMULATE.shares} columns={SIMULATE.shareColumns} numberColumns={[1, 2]}>
         {changed.map(({ queue, before, after }) => (
           <tr key={queue}>
             <th scope="row">{label(queue)}</th>

@@ -97,7 +97,7 @@ function Content({ topology: answer, askedAt, onAsk }: ContentProps) {
           <DataTable
             name={TOPOLOGY.placed}
             columns={TOPOLOGY.columns(topology.levels.map((level) => level.name))}
-            numbers={[2, 3]}
+            numberColumns={[2, 3]}
           >
             {topology.workloads.map(({ workload, owner, queue, gpu, nodes, domains }) => (
               <tr key={workload}>

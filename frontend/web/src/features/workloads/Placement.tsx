@@ -23,7 +23,7 @@ export function Placement({ workload }: { workload: WorkloadDetail }) {
         {byNode.size === 0 ? (
           <Empty title={PLACEMENT.notPlaced}>{PLACEMENT.notPlacedText}</Empty>
         ) : (
-          <DataTable name={PLACEMENT.title} columns={PLACEMENT.columns} numbers={[4, 5]}>
+          <DataTable name={PLACEMENT.title} columns={PLACEMENT.columns} numberColumns={[4, 5]}>
             {[...byNode]
               .sort(([a], [b]) => (a < b ? -1 : 1))
               .map(([name, pods]) => {

@@ -29,7 +29,7 @@ export function FairnessView({ queues, resource }: Props) {
         return (
           <section key={group.parent ?? ""} className={styles.group} aria-label={title}>
             <h2 className={styles.title}>{title}</h2>
-            <DataTable name={title} columns={FAIRNESS.columns} numbers={[2, 3, 4, 5]}>
+            <DataTable name={title} columns={FAIRNESS.columns} numberColumns={[2, 3, 4, 5]}>
               {group.rows.map((row) => (
                 <Row key={row.queue.name} row={row} resource={resource} />
               ))}
