@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.browser.people import open_profile
 from tests.integration.stack import Stack, running_stack
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-# Root in a container has no sandbox; the rest keeps the browser off the network.
-ARGUMENTS = [
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+# As root in a container, Chromium cannot start its own sandbox. The other arguments keep it off the network.
+CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--no-first-run",
     "--disable-background-networking",
@@ -39,12 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def find_chromium() -> str | None:
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
 
 
 @pytest.fixture(scope="package")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """An installation of its own, without the workload stream."""
+    """An installation for the browser tests alone, without the stream of simulated workloads."""
     with running_stack(tmp_path_factory.mktemp("browser")) as running:
         yield running
 
@@ -56,28 +56,28 @@ def browser() -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium: install one, or name it in the environment variable CHROMIUM")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        chromium = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
         yield chromium
         chromium.close()
 
 
 @pytest.fixture(scope="package")
-def session(browser: Browser, stack: Stack) -> Path:
-    """Log in once through the page and keep the cookies for the other tests."""
+def login_state(browser: Browser, stack: Stack) -> Path:
+    """Log in once through the page; return the file with the cookies, which the other tests load."""
     context = browser.new_context(base_url=stack.url)
     page = context.new_page()
     log_in(page, stack)
     expect(page).to_have_url(re.compile(r"/$"))
-    state = stack.home / "browser-session.json"
+    state = stack.home / "browser-login.json"
     context.storage_state(path=state)
     context.close()
     return state
 
 
 @pytest.fixture
-def context(browser: Browser, stack: Stack, session: Path) -> Iterator[BrowserContext]:
+def context(browser: Browser, stack: Stack, login_state: Path) -> Iterator[BrowserContext]:
     """A fresh logged-in browser profile; errors in the page's console fail the test."""
-    context = open_profile(browser, stack, storage_state=session)
+    context = open_profile(browser, stack, storage_state=login_state)
     context.set_default_timeout(WAIT_MS)
     errors: list[str] = []
     context.on("weberror", lambda error: errors.append(str(error.error)))

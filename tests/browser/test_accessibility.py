@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -212,8 +213,8 @@ def _path_of(stack: Stack, pod: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def reader(browser: Browser, stack: Stack, session: str) -> Iterator[Page]:
-    context = open_profile(browser, stack, storage_state=session)
+def reader(browser: Browser, stack: Stack, login_state: Path) -> Iterator[Page]:
+    context = open_profile(browser, stack, storage_state=login_state)
     yield context.new_page()
     context.close()
 

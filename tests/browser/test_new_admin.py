@@ -23,8 +23,8 @@ OTHER = "speech-dept"
 
 
 @pytest.fixture(scope="module")
-def admin(stack: Stack, browser: Browser, session: Path) -> Iterator[Page]:
-    context = open_profile(browser, stack, storage_state=session, accept_downloads=True)
+def admin(stack: Stack, browser: Browser, login_state: Path) -> Iterator[Page]:
+    context = open_profile(browser, stack, storage_state=login_state, accept_downloads=True)
     yield context.new_page()
     context.close()
     stack.kubectl("delete", "pod", "--all", "-n", manifests.NAMESPACE, "--now")

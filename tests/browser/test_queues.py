@@ -150,9 +150,9 @@ def test_a_field_both_changed_is_asked_about(lab: Stack, page: Page, keep: str, 
 
 
 def test_two_people_in_two_browsers_lose_nothing_of_each_other(
-    lab: Stack, page: Page, browser: Browser, session: Path
+    lab: Stack, page: Page, browser: Browser, login_state: Path
 ):
-    other = browser.new_context(base_url=lab.url, storage_state=session)
+    other = browser.new_context(base_url=lab.url, storage_state=login_state)
     forms = [_open(page), _open(other.new_page())]
     for form, field in zip(forms, ("GPU quota", "GPU limit"), strict=True):
         form.get_by_label(field, exact=True).fill("9")

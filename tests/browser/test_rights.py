@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -17,12 +18,12 @@ NOTICED_MS = 45_000
 
 
 @pytest.fixture(scope="module")
-def department(stack: Stack, browser: Browser, session: str) -> Iterator[Stack]:
+def department(stack: Stack, browser: Browser, login_state: Path) -> Iterator[Stack]:
     """A department with one team beside a foreign queue, an editor of the department and a viewer."""
     for name, parent in ((DEPARTMENT, None), (TEAM, DEPARTMENT), (OTHER, None)):
         manifest = manifests.queue(name, quota=4, parent=parent)
         stack.kubectl("apply", "-f", "-", stdin=manifest)
-    context = browser.new_context(base_url=stack.url, storage_state=session)
+    context = browser.new_context(base_url=stack.url, storage_state=login_state)
     page = context.new_page()
     page.goto("/")
     create_account(page, "eddy", "editor", DEPARTMENT)

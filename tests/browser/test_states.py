@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, WebSocketRoute, expect
@@ -19,10 +20,10 @@ OLD_MS = 70_000
 
 
 @pytest.fixture(scope="module")
-def newcomer(stack: Stack, browser: Browser, session: str) -> Iterator[Page]:
+def newcomer(stack: Stack, browser: Browser, login_state: Path) -> Iterator[Page]:
     """A page of somebody without a role, who may read."""
     stack.kubectl("apply", "-f", "-", stdin=manifests.queue(QUEUE, quota=4))
-    context = browser.new_context(base_url=stack.url, storage_state=session)
+    context = browser.new_context(base_url=stack.url, storage_state=login_state)
     page = context.new_page()
     page.goto("/")
     create_account(page, "nora")

@@ -13,9 +13,9 @@ CASES = {body["metadata"]["name"]: body for body in objects_of("24-fraction-refu
 
 
 @pytest.mark.parametrize("body", CASES.values(), ids=CASES.keys())
-def test_the_answer_is_the_one_it_names(sample: Sample, body: Json) -> None:
+def test_the_answer_is_as_annotated_on_the_object(sample: Sample, body: Json) -> None:
     check_answer(sample, body)
 
 
-def test_none_of_them_is_there(sample: Sample) -> None:
+def test_no_refused_pod_was_created(sample: Sample) -> None:
     assert set(sample.all(PODS)) & CASES.keys() == set()

@@ -14,9 +14,9 @@ CASES = {body["metadata"]["name"]: body for file in FILES for body in objects_of
 
 
 @pytest.mark.parametrize("body", CASES.values(), ids=CASES.keys())
-def test_the_answer_is_the_one_it_names(sample: Sample, body: Json) -> None:
+def test_the_answer_is_as_annotated_on_the_object(sample: Sample, body: Json) -> None:
     check_answer(sample, body)
 
 
-def test_only_the_one_with_a_warning_is_there(sample: Sample) -> None:
+def test_only_the_pod_group_with_a_warning_was_created(sample: Sample) -> None:
     assert set(sample.all(PODGROUPS)) == {"greedy"}

@@ -97,7 +97,7 @@ class DeviceCluster(FakeGateway):
         return [body for key, body in self.objects.items() if key[0] == resource]
 
     def users(self) -> list[dict[str, Any]]:
-        """Return the pods that want devices."""
+        """Return the pods that request devices."""
         return [body for body in self.bodies(PODS) if body["metadata"]["namespace"] == "ns"]
 
     def holders(self) -> list[dict[str, Any]]:

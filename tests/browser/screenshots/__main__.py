@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser.conftest import ADMIN, ARGUMENTS, find_chromium
+from tests.browser.conftest import ADMIN, CHROMIUM_ARGUMENTS, find_chromium
 from tests.browser.screenshots.views import AFTERWARDS, VIEWS
 from tests.integration.stack import running_stack
 
@@ -55,7 +55,7 @@ def main() -> None:
     options = _options()
     options.folder.mkdir(parents=True, exist_ok=True)
     with _installation(options.url, options.password) as (url, password), sync_playwright() as each:
-        chromium = each.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        chromium = each.chromium.launch(executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS)
         for width in options.widths:
             page = _log_in(chromium, url, password, width)
             for name in options.pages:

@@ -48,7 +48,7 @@ def test_strategic_puts_new_items_first(pod_shape: Shape) -> None:
     assert names(apply_strategic(containers("a"), containers("b"), pod_shape)) == ["b", "a"]
 
 
-def test_strategic_element_order(pod_shape: Shape) -> None:
+def test_strategic_set_element_order_decides_the_order_of_the_list(pod_shape: Shape) -> None:
     patch = containers("c")
     patch["spec"]["$setElementOrder/containers"] = [{"name": "a"}, {"name": "b"}, {"name": "c"}]
     assert names(apply_strategic(containers("a", "b"), patch, pod_shape)) == ["a", "b", "c"]
@@ -75,7 +75,7 @@ def test_strategic_replaces_atomic_lists(pod_shape: Shape) -> None:
     assert apply_strategic(value, patch, pod_shape)["spec"]["containers"][0]["command"] == ["z"]
 
 
-def test_strategic_retain_keys() -> None:
+def test_strategic_retain_keys_drops_the_keys_it_does_not_list() -> None:
     value = {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1}}}
     patch = {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}
     assert apply_strategic(value, patch, None) == {"strategy": {"type": "Recreate"}}
