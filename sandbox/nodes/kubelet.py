@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import EventType, Gateway, Listing, PatchOptions, PatchType, WatchEvent
@@ -60,6 +60,13 @@ class DueAction:
     message: str = ""
 
 
+class _Step(NamedTuple):
+    """One action on one run of a pod's containers; runs are counted by the restarts before them."""
+
+    action: PodAction
+    run: int = 0
+
+
 @dataclass(slots=True)
 class Kubelets:
     """The timetable of all bound pods, and the devices that they hold.
@@ -70,10 +77,12 @@ class Kubelets:
 
     devices: DeviceBook = field(default_factory=DeviceBook)
     _pods: dict[str, SimPod] = field(default_factory=dict)
-    _planned: dict[str, tuple[float, PodAction]] = field(default_factory=dict)
-    _in_progress: dict[str, PodAction] = field(default_factory=dict)
-    #: (time, sequence number, pod uid, action); entries that differ from `_planned` are obsolete.
-    _heap: list[tuple[float, int, str, PodAction]] = field(default_factory=list)
+    _planned: dict[str, tuple[float, _Step]] = field(default_factory=dict)
+    _in_progress: dict[str, _Step] = field(default_factory=dict)
+    #: What was written already: the watch may still report the pod as it was before, which must not repeat the step.
+    _written: dict[str, set[_Step]] = field(default_factory=dict)
+    #: (time, sequence number, pod uid, step); entries that differ from `_planned` are obsolete.
+    _heap: list[tuple[float, int, str, _Step]] = field(default_factory=list)
     _sequence: itertools.count[int] = field(default_factory=itertools.count)
 
     def node_seen(self, node: Node) -> None:
@@ -90,7 +99,7 @@ class Kubelets:
         self.devices.forget_node(name)
         for pod in self._pods.values():
             if pod.spec.node_name == name:
-                self._plan(pod, PodAction.REMOVE, now)
+                self._plan(pod, _Step(PodAction.REMOVE), now)
 
     def pods_listed(self, pods: Sequence[SimPod], now: float) -> None:
         """Record all bound pods; pods that name their device take it before others get any."""
@@ -115,12 +124,13 @@ class Kubelets:
             self._restore_devices(pod)
             self._plan_end(pod, now)
         else:
-            self._plan(pod, PodAction.START, now + pod.start_delay_s())
+            self._plan(pod, _Step(PodAction.START), now + pod.start_delay_s())
 
     def pod_gone(self, pod: SimPod) -> None:
         """Forget a deleted pod."""
         self._pods.pop(pod.metadata.uid, None)
         self._planned.pop(pod.metadata.uid, None)
+        self._written.pop(pod.metadata.uid, None)
         self.devices.give_back(pod.metadata.uid)
 
     def next_due(self) -> float | None:
@@ -133,39 +143,50 @@ class Kubelets:
         """Return the due actions, earliest first, and remove them from the timetable."""
         due_actions = []
         while (due_at := self.next_due()) is not None and due_at <= now:
-            _, _, uid, action = heapq.heappop(self._heap)
+            _, _, uid, step = heapq.heappop(self._heap)
             del self._planned[uid]
-            self._in_progress[uid] = action
-            due_actions.append(self._due_action(self._pods[uid], action))
+            self._in_progress[uid] = step
+            due_actions.append(self._due_action(self._pods[uid], step.action))
         return due_actions
 
     def done(self, due_action: DueAction) -> None:
-        """Record that an action has been performed or has failed."""
+        """Record that an action has been performed."""
+        uid = due_action.pod.metadata.uid
+        step = self._in_progress.pop(uid, None)
+        if step is not None and uid in self._pods:
+            self._written.setdefault(uid, set()).add(step)
+
+    def given_up(self, due_action: DueAction) -> None:
+        """Record that an action has failed and is not tried again."""
         self._in_progress.pop(due_action.pod.metadata.uid, None)
 
     def failed(self, due_action: DueAction, now: float) -> None:
         """Plan a failed action again, unless the pod is gone."""
-        self.done(due_action)
-        pod = self._pods.get(due_action.pod.metadata.uid)
-        if pod is not None and pod.metadata.uid not in self._planned:
-            action = PodAction.START if due_action.action is PodAction.REFUSE else due_action.action
-            self._plan(pod, action, now + RETRY_S)
+        uid = due_action.pod.metadata.uid
+        step = self._in_progress.pop(uid, None)
+        pod = self._pods.get(uid)
+        if step is not None and pod is not None and uid not in self._planned:
+            self._plan(pod, step, now + RETRY_S)
 
     def _plan_removal(self, pod: SimPod, now: float) -> None:
-        _, action = self._planned.get(pod.metadata.uid, (0.0, None))
-        if action is not PodAction.REMOVE:
-            self._plan(pod, PodAction.REMOVE, now + pod.shutdown_s())
+        if not self._is_planned(pod, PodAction.REMOVE):
+            self._plan(pod, _Step(PodAction.REMOVE), now + pod.shutdown_s())
 
     def _plan_end(self, pod: SimPod, now: float) -> None:
+        if self._is_planned(pod, PodAction.REMOVE):
+            return
         duration = pod.duration_s()
-        if duration is None or pod.metadata.uid in self._planned:
+        if duration is None:
+            if self._is_planned(pod, PodAction.START):
+                del self._planned[pod.metadata.uid]
             return
         start_time = pod.status.start_time
         started_at = start_time.timestamp() if start_time else now
         is_retried = pod.exit_code() != 0 and pod.spec.restart_policy == "OnFailure"
         # Each restart adds one run of `duration`; the pod keeps the time of its first start.
         ends_at = started_at + duration * (1 + pod.restarts)
-        self._plan(pod, PodAction.RESTART if is_retried else PodAction.FINISH, ends_at)
+        action = PodAction.RESTART if is_retried else PodAction.FINISH
+        self._plan(pod, _Step(action, pod.restarts), ends_at)
 
     def _restore_devices(self, pod: SimPod) -> None:
         """Record the devices of a running pod that an earlier process of the simulator started."""
@@ -199,17 +220,23 @@ class Kubelets:
             action=action, pod=pod, device=devices[0] if pod.is_reservation and devices else ""
         )
 
-    def _plan(self, pod: SimPod, action: PodAction, due_at: float) -> None:
+    def _plan(self, pod: SimPod, step: _Step, due_at: float) -> None:
         uid = pod.metadata.uid
         # Other clients change bound pods, too (conditions, annotations); that must not start a pod twice.
-        if self._in_progress.get(uid) is action or self._planned.get(uid, (0.0, None))[1] is action:
+        if self._in_progress.get(uid) == step or step in self._written.get(uid, ()):
             return
-        self._planned[uid] = (due_at, action)
-        heapq.heappush(self._heap, (due_at, next(self._sequence), uid, action))
+        if uid in self._planned and self._planned[uid][1] == step:
+            return
+        self._planned[uid] = (due_at, step)
+        heapq.heappush(self._heap, (due_at, next(self._sequence), uid, step))
 
-    def _is_current(self, entry: tuple[float, int, str, PodAction]) -> bool:
-        due_at, _, uid, action = entry
-        return self._planned.get(uid) == (due_at, action)
+    def _is_planned(self, pod: SimPod, action: PodAction) -> bool:
+        planned = self._planned.get(pod.metadata.uid)
+        return planned is not None and planned[1].action is action
+
+    def _is_current(self, entry: tuple[float, int, str, _Step]) -> bool:
+        due_at, _, uid, step = entry
+        return self._planned.get(uid) == (due_at, step)
 
 
 def _device_order(pod: SimPod) -> tuple[bool, bool, float, str]:
@@ -256,7 +283,7 @@ class KubeletRunner:
             if error.permanent:
                 # A retry cannot succeed, e.g. because a new pod has the same name and another uid.
                 with self._wake:
-                    self.kubelets.done(due_action)
+                    self.kubelets.given_up(due_action)
                 return
             with self._wake:
                 self.kubelets.failed(due_action, self.clock())

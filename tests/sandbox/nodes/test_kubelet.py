@@ -63,6 +63,36 @@ def test_other_changes_do_not_start_a_pod_twice() -> None:
     assert timetable.due(NOW + 1000) == []
 
 
+def test_a_late_report_of_the_time_before_the_start_does_not_cost_the_pod_its_end() -> None:
+    """The watch reports the binder's condition after the start was written: the pod must still end."""
+    timetable = kubelets()
+    hints = {podhints.DURATION: "2s"}
+    timetable.pod_seen(sim_pod("a", annotations=hints), NOW)
+    (step,) = timetable.due(NOW)
+    timetable.done(step)
+    timetable.pod_seen(sim_pod("a", annotations=hints, labels={"changed": "yes"}), NOW)
+    timetable.pod_seen(running("a", annotations=hints), NOW)
+    assert timetable.due(NOW) == []
+    assert actions(timetable.due(NOW + 2)) == [(PodAction.FINISH, "a")]
+
+
+def test_a_restart_that_is_seen_before_its_answer_is_followed_by_the_next() -> None:
+    timetable = kubelets()
+    hints = {podhints.DURATION: "10s", podhints.EXIT_CODE: "2"}
+    timetable.pod_seen(running("a", restart="OnFailure", annotations=hints), NOW)
+    (step,) = timetable.due(NOW + 10)
+    restarted = {
+        "startTime": "2026-01-01T00:00:00Z",
+        "containerStatuses": [{"name": "main", "restartCount": 1}],
+    }
+    timetable.pod_seen(
+        sim_pod("a", phase="Running", restart="OnFailure", annotations=hints, status=restarted),
+        NOW + 10,
+    )
+    timetable.done(step)
+    assert actions(timetable.due(NOW + 20)) == [(PodAction.RESTART, "a")]
+
+
 def test_running_pod_ends_after_its_duration_from_its_start() -> None:
     timetable = kubelets()
     timetable.pod_seen(running("a", annotations={podhints.DURATION: "1m30s"}), NOW + 60)
