@@ -26,6 +26,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import yaml
 from cryptography.hazmat.primitives import serialization
@@ -38,6 +39,18 @@ PLAIN_USER = "plain-user"
 #: Generous, because a server that starts again beside much work shares the machine with it.
 READY_WITHIN_S = 180.0
 _PR_SET_PDEATHSIG = 1
+
+
+class Cluster(Protocol):
+    """What kubectl and the programs of the tests need of a cluster, real or embedded."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+
+    @property
+    def folder(self) -> Path:
+        """Where programs beside it keep their files and logs."""
 
 
 class ClusterStartError(Exception):
@@ -268,7 +281,7 @@ def _is_ready(cluster: RealCluster) -> bool:
         return False
 
 
-def log_tail(cluster: RealCluster, name: str) -> str:
+def log_tail(cluster: Cluster, name: str) -> str:
     """Return the last lines of the log of one process."""
     lines = (cluster.folder / f"{name}.log").read_text(errors="replace").splitlines()
     return "\n".join(lines[-15:])

@@ -17,7 +17,7 @@ import yaml
 
 from kaiweb.supervisor.layout import ACCOUNTS
 from tests.integration.stack import Stack, kubectl_path, running_stack
-from tests.real_cluster.cluster import RealCluster
+from tests.real_cluster.cluster import Cluster, RealCluster
 from tests.real_cluster.fixture import running_or_skip
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -53,7 +53,7 @@ def stack_on(
         yield running
 
 
-def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
+def run_kubectl(cluster: Cluster, *arguments: str) -> str:
     """Run kubectl as the administrator; return what it prints."""
     result = subprocess.run(
         [kubectl_path(), "--kubeconfig", str(cluster.kubeconfig), *arguments],
@@ -67,18 +67,26 @@ def run_kubectl(cluster: RealCluster, *arguments: str) -> str:
     return result.stdout
 
 
-def account_kubeconfig(file: Path, cluster: RealCluster, account: str, server: str = "") -> None:
-    """Write a kubeconfig with a token of one service account of kai-scheduler.
+def account_kubeconfig(
+    file: Path,
+    cluster: Cluster,
+    account: str,
+    server: str = "",
+    *,
+    namespace: str = "kai-scheduler",
+) -> None:
+    """Write a kubeconfig with a token of one service account.
 
     Parameters
     ----------
     server : an address of plain HTTP, e.g. of a proxy, instead of the API server's own
     """
-    token = run_kubectl(cluster, "create", "token", account, "-n", "kai-scheduler").strip()
+    token = run_kubectl(cluster, "create", "token", account, "-n", namespace).strip()
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     config["users"] = [{"name": "account", "user": {"token": token}}]
+    cluster_name = config["clusters"][0]["name"]
     config["contexts"] = [
-        {"name": "account", "context": {"cluster": "real-cluster", "user": "account"}}
+        {"name": "account", "context": {"cluster": cluster_name, "user": "account"}}
     ]
     config["current-context"] = "account"
     if server:

@@ -44,9 +44,10 @@ class Operator:
     Attributes
     ----------
     module : the Go module
-    definitions : files of custom resource definitions, in the module
-    webhooks : the file of the webhooks in the module; "" if they are not used
     namespace : where it is installed
+    overlay : the folder of its kustomization in the module: definitions, roles, webhooks; "" if it is not used
+    account : the service account that it runs as; "" if it runs as the administrator
+    definitions : files of custom resource definitions in the module, for those without an overlay
     flags : returns its arguments
     configuration : returns the text of the file that follows `--config`; "" if it reads none
     is_quick : whether it is built and run by `make test`
@@ -56,11 +57,12 @@ class Operator:
     module: str
     version: str
     package: str
-    definitions: Sequence[str]
     namespace: str
     flags: Callable[[Ports, Path], Sequence[str]]
     configuration: Callable[[Ports, Path], str] = lambda _ports, _certificates: ""
-    webhooks: str = ""
+    overlay: str = ""
+    account: str = ""
+    definitions: Sequence[str] = ()
     is_quick: bool = False
 
     @property
@@ -86,7 +88,7 @@ class Operator:
         return path if os.access(path, os.X_OK) else None
 
 
-def _configuration_of(group: str) -> Callable[[Ports, Path], str]:
+def _configuration_of(group: str, namespace: str) -> Callable[[Ports, Path], str]:
     """Return what writes the configuration of JobSet or LeaderWorkerSet, which are told the same things."""
 
     def configuration(ports: Ports, certificates: Path) -> str:
@@ -94,7 +96,14 @@ def _configuration_of(group: str) -> Callable[[Ports, Path], str]:
             {
                 "apiVersion": f"{group}/v1alpha1",
                 "kind": "Configuration",
-                "leaderElection": {"leaderElect": False},
+                "leaderElection": {
+                    "leaderElect": True,
+                    "resourceNamespace": namespace,
+                    # Shorter than by default, so that a test of the succession does not take half a minute.
+                    "leaseDuration": "6s",
+                    "renewDeadline": "4s",
+                    "retryPeriod": "1s",
+                },
                 "webhook": {
                     "host": "127.0.0.1",
                     "port": ports.webhook,
@@ -114,11 +123,11 @@ JOBSET = Operator(
     module="sigs.k8s.io/jobset",
     version="v0.11.1",
     package="sigs.k8s.io/jobset",
-    definitions=("config/components/crd/bases",),
-    webhooks="config/components/webhook/manifests.yaml",
     namespace="jobset-system",
+    overlay="config/default",
+    account="jobset-controller-manager",
     flags=lambda _ports, _certificates: (),
-    configuration=_configuration_of("config.jobset.x-k8s.io"),
+    configuration=_configuration_of("config.jobset.x-k8s.io", "jobset-system"),
     is_quick=True,
 )
 LEADER_WORKER_SET = Operator(
@@ -126,11 +135,11 @@ LEADER_WORKER_SET = Operator(
     module="sigs.k8s.io/lws",
     version="v0.8.0",
     package="sigs.k8s.io/lws/cmd",
-    definitions=("config/crd/bases",),
-    webhooks="config/webhook/manifests.yaml",
     namespace="lws-system",
+    overlay="config/default",
+    account="lws-controller-manager",
     flags=lambda _ports, _certificates: (),
-    configuration=_configuration_of("config.lws.x-k8s.io"),
+    configuration=_configuration_of("config.lws.x-k8s.io", "lws-system"),
 )
 TRAINING = Operator(
     name="training-operator",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.nodes.podhints import DURATION
+from sandbox.nodes.podhints import DURATION, EXIT_CODE
 from tests.real_cluster.operators.programs import (
     JOBSET,
     LEADER_WORKER_SET,
@@ -84,6 +84,27 @@ def _jobset() -> Workload:
         pods=4,
         gangs=(4,),
         conditions=("Completed",),
+    )
+
+
+def failing_jobset() -> Workload:
+    """Return a JobSet whose pods fail, and that may start again once."""
+    template = _template(runs="1s", restart="Never")
+    template["metadata"]["annotations"][EXIT_CODE] = "1"
+    job = {"parallelism": 2, "completions": 2, "backoffLimit": 0, "template": template}
+    spec = {
+        "failurePolicy": {"maxRestarts": 1},
+        "replicatedJobs": [{"name": "workers", "replicas": 1, "template": {"spec": job}}],
+    }
+    manifest = _workload("jobset.x-k8s.io/v1alpha2", "JobSet", spec)
+    manifest["metadata"]["name"] = "failing"
+    return Workload(
+        operator=JOBSET,
+        manifest=manifest,
+        resource="jobsets.jobset.x-k8s.io",
+        pods=2,
+        gangs=(2,),
+        conditions=("Failed",),
     )
 
 
