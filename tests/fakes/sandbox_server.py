@@ -38,6 +38,11 @@ class SandboxServer:
     ca_file: Path
     pid: int
 
+    @property
+    def folder(self) -> Path:
+        """Where programs beside it keep their files and logs."""
+        return self.home
+
     def add_token(self, token: str, user: str, *groups: str) -> None:
         """Let another user in; the server reads the file when it meets the token."""
         path = self.home / "tokens.yaml"

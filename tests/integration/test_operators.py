@@ -125,6 +125,7 @@ def test_the_metrics_of_the_operator_ask_the_cluster_who_may_read_them(
         with pytest.raises(urllib.error.HTTPError) as refusal:
             _metrics(jobset, token)
         assert refusal.value.code == code
+        refusal.value.close()
 
 
 def test_a_second_replica_leads_when_the_first_is_killed(cluster: Embedded, jobset: Running):

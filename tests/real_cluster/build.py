@@ -113,6 +113,11 @@ def ensure_program(program: Program, say: Callable[[str], None] = print) -> Path
     return target
 
 
+def is_built(program: Program) -> bool:
+    """Return whether a program is in the cache, without building it."""
+    return os.access(cache_folder() / "bin" / program.file_name, os.X_OK)
+
+
 def _build(program: Program, say: Callable[[str], None]) -> None:
     target = cache_folder() / "bin" / program.file_name
     if target.exists():

@@ -12,11 +12,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
 
 from tests.real_cluster.build import CONTROLLER_MANAGER, ensure_program
 from tests.real_cluster.cluster import (
+    Cluster,
     ClusterStartError,
-    RealCluster,
     free_ports,
     log_tail,
     process_of_the_tests,
@@ -27,9 +29,19 @@ READY_WITHIN_S = 60.0
 LEFT_OUT = ("node-lifecycle-controller", "node-ipam-controller", "taint-eviction-controller")
 
 
+class ManagedCluster(Cluster, Protocol):
+    """A cluster for which the controller manager may sign and publish certificates."""
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate of its authority."""
+
+
 @contextmanager
-def running_controller_manager(cluster: RealCluster) -> Iterator[subprocess.Popen[bytes]]:
+def running_controller_manager(cluster: ManagedCluster) -> Iterator[subprocess.Popen[bytes]]:
     """Start the controller manager as an administrator; wait until it answers; stop it at the end.
+
+    Without a key for tokens in the folder it signs none: the embedded server does that itself.
 
     Raises
     ------
@@ -44,7 +56,7 @@ def running_controller_manager(cluster: RealCluster) -> Iterator[subprocess.Pope
         f"--secure-port={port}",
         "--bind-address=127.0.0.1",
         f"--cert-dir={cluster.folder / 'controller-manager-certs'}",
-        f"--service-account-private-key-file={cluster.folder / 'service-account.key'}",
+        *_token_signing(cluster.folder / "service-account.key"),
         f"--root-ca-file={cluster.ca_file}",
         f"--controllers=*,{','.join(f'-{name}' for name in LEFT_OUT)}",
         "--leader-elect=false",
@@ -57,6 +69,10 @@ def running_controller_manager(cluster: RealCluster) -> Iterator[subprocess.Pope
     with process_of_the_tests(CONTROLLER_MANAGER.name, cluster.folder, command) as process:
         _await_ready(cluster, process, port)
         yield process
+
+
+def _token_signing(key: Path) -> list[str]:
+    return [f"--service-account-private-key-file={key}"] if key.exists() else []
 
 
 def _await_ready(cluster: RealCluster, process: subprocess.Popen[bytes], port: int) -> None:

@@ -20,7 +20,9 @@ from kube.gateway import EventType, Gateway, Selectors
 from kube.link import Target
 from kube.resources import NAMESPACES, NODES, PODS, Resource
 from tests.fakes.sandbox_server import sandbox_server
+from tests.real_cluster.build import CONTROLLER_MANAGER, is_built
 from tests.real_cluster.cluster import RealCluster
+from tests.real_cluster.controller_manager import running_controller_manager
 from tests.real_cluster.fixture import real_cluster  # noqa: F401 - a fixture
 
 COUNT = 6
@@ -68,6 +70,7 @@ class LiveCluster:
     scope="session",
     params=[
         pytest.param("embedded", marks=pytest.mark.integration),
+        pytest.param("embedded-with-controller-manager", marks=pytest.mark.integration),
         pytest.param("real", marks=pytest.mark.e2e),
     ],
 )
@@ -77,6 +80,14 @@ def live(
     if request.param == "embedded":
         with sandbox_server(tmp_path_factory.mktemp("live")) as server:
             yield from _with_simulators(server.kubeconfig)
+    elif request.param == "embedded-with-controller-manager":
+        if not is_built(CONTROLLER_MANAGER):
+            pytest.skip("kube-controller-manager is not built (tests/prepare.sh builds it with Go)")
+        with (
+            sandbox_server(tmp_path_factory.mktemp("managed")) as server,
+            running_controller_manager(server),
+        ):
+            yield from _with_simulators(server.kubeconfig, "--kubelets-only")
     else:
         cluster: RealCluster = request.getfixturevalue("real_cluster")
         # Without a controller manager nothing else collects the dependents of deleted owners.
