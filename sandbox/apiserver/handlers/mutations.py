@@ -20,6 +20,7 @@ from sandbox.apiserver.patch.merge import apply_merge
 from sandbox.apiserver.patch.operations import apply_operations
 from sandbox.apiserver.patch.strategic import apply_strategic
 from sandbox.apiserver.schema import conversion
+from sandbox.apiserver.schema.kinds.table import strategy_of
 from sandbox.apiserver.wire.protobuf import decode_object, is_protobuf
 from sandbox.apiserver.wire.request import Reply, Request, Target, parse_body, warning_headers
 
@@ -63,9 +64,33 @@ async def replace_object(parts: ServerParts, request: Request, target: Target) -
     view = view_of(request)
     options = WriteOptions.of(request)
     obj = await read_object(request)
-    entry = await parts.writer.update(target, find(parts, target), obj, options)
-    body = render_object(parts, view, target.resource, entry)
-    return Reply(body, headers=warning_headers(options.warnings))
+    entry = parts.store.get(target.resource.storage, target.namespace, target.name)
+    is_new = entry is None and _may_put_new(target, obj)
+    if is_new:
+        _require_create(parts, request, target)
+        written = await parts.writer.create(target, obj, options)
+    else:
+        written = await parts.writer.update(target, entry or find(parts, target), obj, options)
+    body = render_object(parts, view, target.resource, written)
+    return Reply(body, 201 if is_new else 200, headers=warning_headers(options.warnings))
+
+
+def _may_put_new(target: Target, obj: Any) -> bool:
+    """Return whether a PUT of a missing object creates it: of some kinds, and with its own name.
+
+    Raises
+    ------
+    ApiError : 400 if the object has another name than the URL
+    """
+    if target.sub or not strategy_of(target.resource.storage).creates_on_update:
+        return False
+    meta = (obj.get("metadata") if isinstance(obj, dict) else None) or {}
+    name = meta.get("name", "")
+    if name != target.name:
+        raise errors.bad_request(
+            f"the name of the object ({name}) does not match the name on the URL ({target.name})"
+        )
+    return not meta.get("resourceVersion") and not meta.get("uid")
 
 
 async def patch_object(parts: ServerParts, request: Request, target: Target) -> Reply:
@@ -81,6 +106,9 @@ async def patch_object(parts: ServerParts, request: Request, target: Target) -> 
     if media == "application/strategic-merge-patch+json" and target.resource.custom is not None:
         raise errors.unsupported_body([kind for kind in PATCH_TYPES if kind != media])
     patch = parse_body(data, media)
+    if media != APPLY and "force" in request.params:
+        cause = errors.field_forbidden("force", "may not be specified for non-apply patch")
+        raise errors.invalid("meta.k8s.io", "PatchOptions", "", [cause])
     if media == APPLY:
         entry, created = await _apply(parts, request, target, patch, options)
     else:
@@ -231,6 +259,10 @@ async def delete_options(request: Request) -> Obj:
         options.setdefault("gracePeriodSeconds", request.number("gracePeriodSeconds", 0))
     if "propagationPolicy" in request.params:
         options.setdefault("propagationPolicy", request.params["propagationPolicy"])
+    if "orphanDependents" in options and options.get("propagationPolicy"):
+        detail = "orphanDependents and deletionPropagation cannot be both set"
+        cause = errors.invalid_value("propagationPolicy", options["propagationPolicy"], detail)
+        raise errors.invalid("meta.k8s.io", "DeleteOptions", "", [cause])
     if request.flag("orphanDependents"):
         options.setdefault("propagationPolicy", "Orphan")
     if request.dry_run or "All" in (options.get("dryRun") or ()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sandbox.apiserver.handlers.listing import check_options
 from sandbox.apiserver.handlers.paging import Page
 from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.views import render_list, render_object, view_of
@@ -22,11 +23,14 @@ def find(parts: ServerParts, target: Target) -> Entry:
 
 async def get_object(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
-    return Reply(render_object(parts, view, target.resource, find(parts, target)))
+    entry = find(parts, target)
+    check_version(parts, request)
+    return Reply(render_object(parts, view, target.resource, entry))
 
 
 async def list_objects(parts: ServerParts, request: Request, target: Target) -> Reply:
     view = view_of(request)
+    check_options(request, is_watch=False)
     page = _page(parts, request, target)
     meta: Obj = {"resourceVersion": str(page.version)}
     if page.token:

@@ -18,6 +18,8 @@ async def review(parts: ServerParts, request: Request, target: Target) -> Reply:
     body["apiVersion"], body["kind"] = resource.api_version, resource.kind
     body["metadata"] = body.get("metadata") or {}
     spec: Obj = body.get("spec") or {}
+    if resource.plural.endswith("accessreviews"):
+        _check_access_spec(resource.plural, spec)
     match resource.plural:
         case "selfsubjectaccessreviews":
             body["status"] = _decide(parts, request.user, spec)
@@ -38,7 +40,26 @@ async def review(parts: ServerParts, request: Request, target: Target) -> Reply:
     return json_reply(body, 201)
 
 
-_UNKNOWN_TOKEN: Obj = {"authenticated": False, "error": "invalid bearer token"}
+def _check_access_spec(plural: str, spec: Obj) -> None:
+    causes = []
+    if bool(spec.get("resourceAttributes")) == bool(spec.get("nonResourceAttributes")):
+        both = spec.get("resourceAttributes")
+        detail = (
+            "cannot be specified in combination with resourceAttributes"
+            if both
+            else "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        )
+        field = "spec.nonResourceAttributes" if both else "spec.resourceAttributes"
+        value = spec.get("nonResourceAttributes")
+        causes.append(errors.invalid_value(field, value, detail))
+    if not plural.startswith("self") and not spec.get("user") and not spec.get("groups"):
+        detail = "at least one of user or group must be specified"
+        causes.append(errors.invalid_value("spec.user", "", detail))
+    if causes:
+        raise errors.invalid("authorization.k8s.io", "", "", causes)
+
+
+_UNKNOWN_TOKEN: Obj = {"user": {}, "error": "invalid bearer token"}
 
 
 def _review_token(parts: ServerParts, spec: Obj) -> Obj:

@@ -52,7 +52,7 @@ def view_of(request: Request) -> View:
                 return View(Form.WHOLE)
             case "Table" if options.get("v") == "v1":
                 return View(Form.TABLE, request.params.get("includeObject") or "Metadata")
-            case "PartialObjectMetadata" | "PartialObjectMetadataList":
+            case "PartialObjectMetadata" | "PartialObjectMetadataList" if options.get("v") == "v1":
                 return View(Form.METADATA)
     raise errors.not_acceptable(_MEDIA)
 

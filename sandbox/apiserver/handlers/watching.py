@@ -8,6 +8,7 @@ import time
 
 import orjson
 
+from sandbox.apiserver.handlers.listing import check_options
 from sandbox.apiserver.handlers.parts import ServerParts
 from sandbox.apiserver.handlers.reads import select, selection
 from sandbox.apiserver.handlers.views import Form, View, metadata_only, view_of
@@ -74,6 +75,7 @@ class WatchReply:
 
     def _start(self, request: Request) -> None:
         """Queue the events before the live ones: the missed changes, or all objects."""
+        check_options(request, is_watch=True)
         version = request.params.get("resourceVersion", "")
         if request.params.get("sendInitialEvents") and not request.flag("sendInitialEvents"):
             version = version or str(self._parts.store.version)
@@ -81,7 +83,6 @@ class WatchReply:
             cause = errors.invalid_value("resourceVersion", version, "must be a number")
             raise errors.invalid("meta.k8s.io", "ListOptions", "", [cause])
         if request.flag("sendInitialEvents"):
-            self._check_initial(request)
             self._send_initial(request)
             self._watcher.push(self._bookmark(initial_end=True))
         elif version in ("", "0"):
@@ -96,14 +97,6 @@ class WatchReply:
                 self._watcher.offer(change)
         # There is no await since the log was read, so no change is missed in between.
         self._log.watchers.add(self._watcher)
-
-    def _check_initial(self, request: Request) -> None:
-        if request.params.get("resourceVersionMatch") != "NotOlderThan":
-            cause = errors.field_forbidden(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )
-            raise errors.invalid("meta.k8s.io", "ListOptions", "", [cause])
 
     def _send_initial(self, request: Request) -> None:
         for entry in select(self._parts, request, self._target):

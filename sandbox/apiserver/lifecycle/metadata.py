@@ -117,8 +117,7 @@ def validate(obj: Obj, rule: str) -> list[Cause]:
         causes += _validate_label(key, value)
     for key in meta.get("annotations") or ():
         causes += _validate_key(key.lower(), "metadata.annotations")
-    for owner in meta.get("ownerReferences") or ():
-        causes += _validate_owner(owner)
+    causes += _validate_owners(meta.get("ownerReferences") or [])
     for index, finalizer in enumerate(meta.get("finalizers") or ()):
         if "/" not in finalizer and finalizer not in ("orphan", "foregroundDeletion", "kubernetes"):
             detail = "name is neither a standard finalizer name nor is it fully qualified"
@@ -139,7 +138,24 @@ def _validate_label(key: str, value: object) -> list[Cause]:
     return causes
 
 
+def _validate_owners(owners: list[Obj]) -> list[Cause]:
+    causes = [cause for owner in owners for cause in _validate_owner(owner)]
+    controllers = [
+        f"{owner['kind']}/{owner['name']}" for owner in owners if owner.get("controller")
+    ]
+    if len(controllers) > 1:
+        detail = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0]} and {controllers[1]}"
+        )
+        causes.append(errors.invalid_value("metadata.ownerReferences", owners, detail))
+    return causes
+
+
 def _validate_owner(owner: Obj) -> list[Cause]:
+    if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+        detail = "/v1, Kind=Event is disallowed from being an owner"
+        return [errors.invalid_value("metadata.ownerReferences", owner, detail)]
     empty = [field for field in ("apiVersion", "kind", "name", "uid") if not owner.get(field)]
     return [
         errors.invalid_value(

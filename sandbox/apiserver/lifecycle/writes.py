@@ -230,10 +230,13 @@ class Writer:
         resource = target.resource
         for _ in range(_GENERATE_TRIES):
             name = obj["metadata"]["name"]
-            if self._store.get(resource.storage, target.namespace, name) is None:
+            holder = self._store.get(resource.storage, target.namespace, name)
+            if holder is None:
                 return
             if not meta.get("generateName"):
-                raise errors.already_exists(resource.group, resource.plural, name)
+                raise errors.already_exists(
+                    resource.group, resource.plural, name, is_terminating=holder.terminating
+                )
             obj["metadata"]["name"] = metadata.generated_name(meta["generateName"])
         raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"])
 

@@ -129,8 +129,10 @@ def no_such_path(*, is_known: bool = True) -> ApiError:
     return ApiError(404, "NotFound", message, details={})
 
 
-def already_exists(group: str, plural: str, name: str) -> ApiError:
+def already_exists(group: str, plural: str, name: str, *, is_terminating: bool = False) -> ApiError:
     message = f'{_qualified(plural, group)} "{name}" already exists'
+    if is_terminating:
+        message = f"object is being deleted: {message}"
     return ApiError(409, "AlreadyExists", message, details=_details(name, group, plural))
 
 
@@ -152,6 +154,8 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> ApiErr
     sentences = list(dict.fromkeys(cause.sentence for cause in causes))
     text = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     details = _details(name, group, kind)
+    if not kind:
+        del details["kind"]
     details["causes"] = [
         {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
     ]

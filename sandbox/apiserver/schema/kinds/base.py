@@ -32,6 +32,7 @@ class Strategy:
 
     `status` is the status of a new object; None keeps the one that the client sent (nodes).
     With `meta_by_status`, a write to /status may also change labels and annotations.
+    With `creates_on_update`, a PUT creates an object that does not exist.
     """
 
     defaults: Modify = _leave_unchanged
@@ -42,6 +43,7 @@ class Strategy:
     status: Obj | None = None
     has_generation: bool = False
     meta_by_status: bool = False
+    creates_on_update: bool = False
     name_rule: str = "subdomain"
 
 

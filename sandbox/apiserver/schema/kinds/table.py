@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sandbox.apiserver.schema.kinds import gangs, platform, pods, workloads
+from sandbox.apiserver.schema.kinds import gangs, leases, platform, pods, workloads
 from sandbox.apiserver.schema.kinds.base import Strategy
 
 _PLAIN = Strategy()
@@ -26,6 +26,7 @@ STRATEGIES: dict[str, Strategy] = {
         name_rule="label",
     ),
     "services": Strategy(
+        creates_on_update=True,
         defaults=platform.default_service,
         prepare=platform.prepare_service,
         validate=platform.validate_service,
@@ -103,17 +104,19 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "csidrivers.storage.k8s.io": Strategy(defaults=platform.default_csi_driver),
     "rolebindings.rbac.authorization.k8s.io": Strategy(
+        creates_on_update=True,
         defaults=platform.default_role_binding,
         validate_update=platform.validate_role_binding_update,
         name_rule="path",
     ),
     "clusterrolebindings.rbac.authorization.k8s.io": Strategy(
+        creates_on_update=True,
         defaults=platform.default_role_binding,
         validate_update=platform.validate_role_binding_update,
         name_rule="path",
     ),
-    "roles.rbac.authorization.k8s.io": Strategy(name_rule="path"),
-    "clusterroles.rbac.authorization.k8s.io": Strategy(name_rule="path"),
+    "roles.rbac.authorization.k8s.io": Strategy(name_rule="path", creates_on_update=True),
+    "clusterroles.rbac.authorization.k8s.io": Strategy(name_rule="path", creates_on_update=True),
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": Strategy(
         defaults=platform.default_webhooks,
         validate=platform.validate_webhooks,
@@ -149,7 +152,15 @@ STRATEGIES: dict[str, Strategy] = {
     "ingresses.networking.k8s.io": Strategy(status={"loadBalancer": {}}, has_generation=True),
     "endpointslices.discovery.k8s.io": _COUNTED,
     "customresourcedefinitions.apiextensions.k8s.io": _COUNTED,
-    "events": Strategy(name_rule="subdomain"),
+    "leases.coordination.k8s.io": Strategy(
+        defaults=leases.default_lease,
+        validate=leases.validate_lease,
+        creates_on_update=True,
+    ),
+    "runtimeclasses.node.k8s.io": Strategy(creates_on_update=True),
+    "limitranges": Strategy(creates_on_update=True),
+    "endpoints": Strategy(creates_on_update=True),
+    "events": Strategy(name_rule="subdomain", creates_on_update=True),
 }
 
 
