@@ -27,6 +27,7 @@ from tests.contract.bodies import configmap, queue
 
 MAPS = "/api/v1/namespaces/{ns}/configmaps"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @dataclass(slots=True)
@@ -238,3 +239,55 @@ def test_unreachable_webhook_fails_or_is_ignored_by_its_policy(
             time.sleep(0.05)
     finally:
         api.delete(path).ok(200)
+
+
+def test_a_webhook_sees_the_options_of_the_write(api: Api, hook: Hook, unique: str) -> None:
+    config = hook.config(unique, api.namespace, "configmaps")
+    config["webhooks"][0]["rules"][0]["operations"] = ["*"]
+    with installed(api, "validatingwebhookconfigurations", config, hook, probe_maps(api)):
+        hook.reviews.clear()
+        api.post(MAPS, configmap("a"), fieldManager="alice").ok(201)
+        api.patch(f"{MAPS}/a", {"data": {"k": "1"}}, dryRun="All").ok()
+        api.delete(f"{MAPS}/a", {"propagationPolicy": "Background"}).ok(200)
+    head = {"apiVersion": "meta.k8s.io/v1"}
+    assert [review["request"]["options"] for review in hook.reviews] == [
+        {**head, "kind": "CreateOptions", "fieldManager": "alice"},
+        {**head, "kind": "UpdateOptions", "dryRun": ["All"]},
+        {**head, "kind": "DeleteOptions", "propagationPolicy": "Background"},
+    ]
+
+
+def test_a_webhook_sees_the_defaults_of_a_custom_kind(api: Api, hook: Hook, unique: str) -> None:
+    """Go writes an empty string for a field that it did not get, which an enumeration then refuses."""
+    group = f"{unique}.example.test"
+    mode = {"type": "string", "enum": ["Fast", "Slow"], "default": "Slow"}
+    spec = {"type": "object", "properties": {"mode": mode}, "default": {}}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    version = {"served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    definition = {
+        "metadata": {"name": f"things.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", **version}],
+        },
+    }
+    api.post(DEFINITIONS, definition).ok(201)
+    path = f"/apis/{group}/v1/namespaces/{{ns}}/things"
+    thing = {"apiVersion": f"{group}/v1", "kind": "Thing", "metadata": {"name": "a"}}
+    deadline = time.monotonic() + 20
+    while api.post(path, thing, dryRun="All").status != 201:
+        assert time.monotonic() < deadline, "things were not served within 20 s"
+        time.sleep(0.1)
+    config = hook.config(unique, api.namespace, "things", group)
+    probe = lambda: api.post(path, thing, dryRun="All")  # noqa: E731
+    try:
+        with installed(api, "mutatingwebhookconfigurations", config, hook, probe):
+            hook.reviews.clear()
+            api.post(path, thing).ok(201)
+            api.patch(f"{path}/a", {"spec": None}).ok()
+    finally:
+        api.delete(f"{DEFINITIONS}/things.{group}").ok(200)
+    seen = [review["request"]["object"]["spec"] for review in hook.reviews]
+    assert seen == [{"mode": "Slow"}, {"mode": "Slow"}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sandbox.apiserver.access.runtime_class import apply_runtime_class
 from sandbox.apiserver.access.webhooks import HookCall, Webhooks
@@ -19,13 +19,17 @@ _UNKNOWN_CLASS = "no PriorityClass with name {} was found"
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCall:
-    """One operation to admit: who does what to which target, and the warnings for the client."""
+    """One operation to admit: who does what to which target, and the warnings for the client.
+
+    `options` are those that the client stated, without the kind that the operation gives them.
+    """
 
     operation: str
     target: Target
     user: User
     dry_run: bool
     warnings: list[str]
+    options: Obj = field(default_factory=dict)
 
 
 class Admission:
@@ -102,11 +106,18 @@ class Admission:
         return min(defaults, key=lambda entry: entry.load().get("value", 0), default=None)
 
     def _hook_call(self, call: AdmissionCall) -> HookCall:
-        return HookCall(call.operation, call.target, call.user.info, call.dry_run, call.warnings)
+        return HookCall(
+            operation=call.operation,
+            target=call.target,
+            user=call.user.info,
+            dry_run=call.dry_run,
+            warnings=call.warnings,
+            options=call.options,
+        )
 
 
 def _keep_priority(pod: Obj, old: Obj) -> None:
     """Copy the priority from the old pod if an update omits it, because it is set at creation only."""
-    for field in ("priority", "preemptionPolicy"):
-        if field in old["spec"]:
-            pod["spec"].setdefault(field, old["spec"][field])
+    for key in ("priority", "preemptionPolicy"):
+        if key in old["spec"]:
+            pod["spec"].setdefault(key, old["spec"][key])

@@ -45,6 +45,7 @@ class HookCall:
     user: dict[str, Any]
     dry_run: bool
     warnings: list[str]
+    options: Obj
 
 
 class Webhooks:
@@ -178,7 +179,7 @@ class Webhooks:
                 url,
                 data=orjson.dumps(review),
                 params={"timeout": f"{timeout_s}s"},
-                headers={"content-type": "application/json"},
+                headers={"content-type": "application/json", "accept": "application/json, */*"},
                 ssl=self._context(config.get("caBundle", "")),
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
             ) as reply:
@@ -285,7 +286,11 @@ def _request(call: HookCall, uid: str, obj: Obj | None, old: Obj | None) -> Obj:
         "object": obj,
         "oldObject": old,
         "dryRun": call.dry_run,
-        "options": None,
+        "options": {
+            "kind": f"{call.operation.capitalize()}Options",
+            "apiVersion": "meta.k8s.io/v1",
+            **call.options,
+        },
     }
     if target.sub:
         request["subResource"] = request["requestSubResource"] = target.sub

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from sandbox.apiserver.access.admission import AdmissionCall
 from sandbox.apiserver.access.authn import API_AUDIENCE
 from sandbox.apiserver.handlers.mutations import (
     patched,
@@ -44,7 +43,7 @@ async def bind_pod(parts: ServerParts, request: Request, target: Target) -> Repl
     if kind not in ("Node", "Minion"):
         cause = errors.unsupported("target.kind", kind, ("Node", "<empty>"))
         raise errors.invalid("", "Binding", target.name, [cause])
-    call = AdmissionCall("CREATE", target, request.user, options.dry_run, options.warnings)
+    call = options.call("CREATE", target)
     await parts.writer.admit(call, binding)
     entry = find(parts, target)
     pod = entry.load()

@@ -21,6 +21,10 @@ _ORPHANING = frozenset({"jobs.batch"})
 _FINISHED_PHASES = ("Succeeded", "Failed")
 
 
+def _stated(options: Obj) -> Obj:
+    return {key: value for key, value in options.items() if key not in ("kind", "apiVersion")}
+
+
 class Deleter:
     """Deletes one object, at once or after its grace period and finalizers."""
 
@@ -33,7 +37,7 @@ class Deleter:
     ) -> tuple[Entry, bool]:
         """Delete an object; return its last state and whether it is gone."""
         dry_run = bool(options.get("dryRun"))
-        call = AdmissionCall("DELETE", target, user, dry_run, [])
+        call = AdmissionCall("DELETE", target, user, dry_run, [], _stated(options))
         entry = await self._admitted(call, entry, options)
         obj = entry.load()
         grace_s = _grace(target, obj, options)

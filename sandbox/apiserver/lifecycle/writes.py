@@ -42,7 +42,7 @@ _VERSIONED_UPDATES = frozenset(
 
 @dataclass(slots=True, kw_only=True)
 class WriteOptions:
-    """The options of one write, and the warnings for the client."""
+    """The options of one write, and the warnings for the client; `stated` are the options as webhooks get them."""
 
     user: User
     manager: str
@@ -51,6 +51,7 @@ class WriteOptions:
     applied: bool = False
     is_patch: bool = False
     warnings: list[str] = field(default_factory=list)
+    stated: Obj = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: Request) -> WriteOptions:
@@ -60,12 +61,21 @@ class WriteOptions:
                 "fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]
             )
             raise errors.invalid("meta.k8s.io", "CreateOptions", "", [cause])
+        names = ("fieldManager", "fieldValidation")
+        stated: Obj = {name: request.params[name] for name in names if request.params.get(name)}
+        if request.dry_run:
+            stated["dryRun"] = ["All"]
         return cls(
             user=request.user,
             manager=request.manager,
             dry_run=request.dry_run,
             validation=validation,
+            stated=stated,
         )
+
+    def call(self, operation: str, target: Target) -> AdmissionCall:
+        """Return what admission is asked about this write."""
+        return AdmissionCall(operation, target, self.user, self.dry_run, self.warnings, self.stated)
 
 
 class Writer:
@@ -90,8 +100,8 @@ class Writer:
             meta.pop("managedFields", None)
         self._admission.gate_namespace(target, meta.get("name", ""))
         strategy = strategy_of(resource.storage)
-        strategy.defaults(obj)
-        call = AdmissionCall("CREATE", target, options.user, options.dry_run, options.warnings)
+        _fill_defaults(resource, strategy, obj)
+        call = options.call("CREATE", target)
         obj = await self._mutate(call, strategy, obj, None, options)
         self._prepare_new(resource, strategy, obj)
         self._check(target, strategy, obj, None)
@@ -114,12 +124,10 @@ class Writer:
         metadata.carry_over(old, obj)
         strategy = strategy_of(resource.storage)
         obj = self._merge_part(target, strategy, old, obj)
-        if not target.sub:
-            strategy.defaults(obj)
-        call = AdmissionCall("UPDATE", target, options.user, options.dry_run, options.warnings)
+        if not target.sub or resource.custom is not None:
+            _fill_defaults(resource, strategy, obj)
+        call = options.call("UPDATE", target)
         obj = await self._mutate(call, strategy, obj, old, options)
-        if resource.custom is not None:
-            validation.fill_defaults(obj, resource.shape)
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if not options.applied:
             record_update(
@@ -146,8 +154,8 @@ class Writer:
         mutated = await self._admission.mutate(call, obj, old)
         if mutated is not obj:
             self.decode(call.target.resource, mutated, options)
-            if not call.target.sub:
-                strategy.defaults(mutated)
+            if not call.target.sub or call.target.resource.custom is not None:
+                _fill_defaults(call.target.resource, strategy, mutated)
         return mutated
 
     async def admit(self, call: AdmissionCall, body: Obj) -> None:
@@ -188,7 +196,6 @@ class Writer:
 
     def _prepare_new(self, resource: ServedResource, strategy: Strategy, obj: Obj) -> None:
         if resource.custom is not None:
-            validation.fill_defaults(obj, resource.shape)
             if "status" in resource.subresources:
                 obj.pop("status", None)
             obj["metadata"]["generation"] = 1
@@ -300,6 +307,14 @@ class Writer:
         if resource.version == resource.storage_version and resource.qualified == resource.storage:
             return resource
         return self._registry.stored(resource.storage) or resource
+
+
+def _fill_defaults(resource: ServedResource, strategy: Strategy, obj: Obj) -> None:
+    """Fill in what the kind's rules or a custom kind's schema say, so that webhooks see it, too."""
+    if resource.custom is not None:
+        validation.fill_defaults(obj, resource.shape)
+    else:
+        strategy.defaults(obj)
 
 
 def _unsaved(entry: Entry, obj: Obj) -> Entry:
