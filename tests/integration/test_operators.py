@@ -85,6 +85,13 @@ def test_a_jobset_runs_from_manifest_to_done_and_leaves_nothing(cluster: Embedde
     expect_end(cluster, workload, namespace, cluster.await_that)
 
 
+def test_a_leader_worker_set_runs_in_a_gang_for_each_of_its_groups(cluster: Embedded):
+    workload, namespace = workloads()["lws"], namespace_of("lws")
+    with _operator_or_skip(cluster, "lws"):
+        expect_done(cluster, workload, namespace, cluster.await_that)
+        expect_end(cluster, workload, namespace, cluster.await_that)
+
+
 def test_a_jobset_whose_pod_fails_starts_again_with_new_jobs_and_then_gives_up(
     cluster: Embedded, jobset: Running
 ):

@@ -218,6 +218,20 @@ def test_statefulset_starts_in_order_and_keeps_names(cluster: LiveCluster) -> No
     assert cluster.pods()[0]["metadata"]["name"] == "shards-0"
 
 
+def test_statefulset_counts_from_its_first_ordinal(cluster: LiveCluster) -> None:
+    spec = {
+        "replicas": 2,
+        "serviceName": "workers",
+        "ordinals": {"start": 1},
+        "selector": {"matchLabels": {"app": "it"}},
+        "template": template(),
+    }
+    cluster.create(STATEFULSETS, "workers", spec)
+    cluster.wait(lambda: cluster.status(STATEFULSETS, "workers").get("readyReplicas") == 2, "two")
+    names = sorted(pod["metadata"]["name"] for pod in cluster.pods())
+    assert names == ["workers-1", "workers-2"]
+
+
 def test_cronjob_makes_up_for_the_missed_run(cluster: LiveCluster) -> None:
     job = {"metadata": {"labels": {"from": "cron"}}, "spec": {"template": failing()}}
     cluster.create(CRONJOBS, "tick", {"schedule": "* * * * *", "jobTemplate": job})

@@ -129,6 +129,7 @@ class StatefulSetSpec(KubeStruct, frozen=True, kw_only=True):
     pod_management_policy: str = "OrderedReady"
     update_strategy: Json = {}
     volume_claim_templates: tuple[Json, ...] = ()
+    ordinals: Json = {}
 
 
 class StatefulSet(KubeObject, frozen=True, kw_only=True):

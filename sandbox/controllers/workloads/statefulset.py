@@ -1,8 +1,8 @@
 """StatefulSets: pods with fixed names, created and replaced in order.
 
-Supports ordered and parallel management, rolling updates from the highest ordinal down with a partition,
-OnDelete, and one volume claim per pod and template.
-Not supported: ControllerRevision objects, start ordinals, maxUnavailable, claim retention policies.
+Supports ordered and parallel management, a first ordinal, rolling updates from the highest ordinal down with a
+partition, OnDelete, and one volume claim per pod and template.
+Not supported: ControllerRevision objects, maxUnavailable, claim retention policies.
 """
 
 from __future__ import annotations
@@ -35,13 +35,19 @@ def ordinal_of(pod: WorkPod) -> int:
     return int(text) if text.isdigit() else -1
 
 
+def _ordinals(statefulset: StatefulSet) -> range:
+    """Return the numbers of the desired pods."""
+    start = int(statefulset.spec.ordinals.get("start", 0))
+    return range(start, start + statefulset.spec.replicas)
+
+
 def _adjust(
     statefulset: StatefulSet, pods: dict[int, WorkPod], revision: str, result: Plan
 ) -> None:
     """Plan the next change towards the desired pods; with parallel management all changes."""
     is_ordered = statefulset.spec.pod_management_policy != "Parallel"
-    replicas = statefulset.spec.replicas
-    for ordinal in range(replicas):
+    desired = _ordinals(statefulset)
+    for ordinal in desired:
         pod = pods.get(ordinal)
         if pod is None:
             _create(statefulset, ordinal, revision, result)
@@ -49,7 +55,7 @@ def _adjust(
             result.delete_pods([pod])
         if is_ordered and (pod is None or not pod.is_ready or pod.is_terminating):
             return
-    for ordinal in sorted((number for number in pods if number >= replicas), reverse=True):
+    for ordinal in sorted((number for number in pods if number not in desired), reverse=True):
         if not pods[ordinal].is_terminating:
             result.delete_pods([pods[ordinal]])
         if is_ordered:
@@ -65,7 +71,8 @@ def _update(
     if strategy.get("type") == "OnDelete":
         return
     partition = int((strategy.get("rollingUpdate") or {}).get("partition", 0))
-    for ordinal in range(statefulset.spec.replicas - 1, partition - 1, -1):
+    # The partition counts pods, whatever the first of them is called.
+    for ordinal in reversed(_ordinals(statefulset)[partition:]):
         pod = pods.get(ordinal)
         if pod is None or pod.is_terminating:
             return

@@ -173,6 +173,14 @@ def test_parallel_statefulset_makes_all_at_once() -> None:
     assert [item.body["metadata"]["name"] for item in creations] == ["s-0", "s-1", "s-2"]
 
 
+def test_statefulset_counts_from_its_first_ordinal() -> None:
+    """LeaderWorkerSet counts workers from 1, because its leader is number 0."""
+    workers = shards(2, podManagementPolicy="Parallel", ordinals={"start": 1})
+    creations = creates(statefulset.plan(workers, []))
+    assert [item.body["metadata"]["name"] for item in creations] == ["s-1", "s-2"]
+    assert deletes(statefulset.plan(workers, [shard(number) for number in range(3)])) == ["s-0"]
+
+
 def test_statefulset_shrinks_from_the_top() -> None:
     pods = [shard(number) for number in range(3)]
     assert deletes(statefulset.plan(shards(replicas=1), pods)) == ["s-2"]
