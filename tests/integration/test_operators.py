@@ -85,9 +85,10 @@ def test_a_jobset_runs_from_manifest_to_done_and_leaves_nothing(cluster: Embedde
     expect_end(cluster, workload, namespace, cluster.await_that)
 
 
-def test_a_leader_worker_set_runs_in_a_gang_for_each_of_its_groups(cluster: Embedded):
-    workload, namespace = workloads()["lws"], namespace_of("lws")
-    with _operator_or_skip(cluster, "lws"):
+@pytest.mark.parametrize("name", sorted(workloads().keys() - {"jobset"}))
+def test_workloads_of_other_operators_run_in_gangs_and_leave_nothing(cluster: Embedded, name: str):
+    workload, namespace = workloads()[name], namespace_of(name)
+    with _operator_or_skip(cluster, name):
         expect_done(cluster, workload, namespace, cluster.await_that)
         expect_end(cluster, workload, namespace, cluster.await_that)
 
