@@ -136,7 +136,7 @@ faults: dev
 operators: dev
 	@bash tests/prepare.sh
 	$(BIN)/python -m tests.real_cluster.operators.programs --all
-	KAIWEB_OPERATORS=all $(BIN)/python -m pytest tests/deploy/test_operators.py -q
+	KAIWEB_OPERATORS=all $(BIN)/python -m pytest tests/deploy/test_operators.py tests/integration/test_operators.py -q
 
 # Hostile clients for ten seconds each; what do they cost the scheduler?
 abuse: dev

@@ -75,7 +75,7 @@ def _token_signing(key: Path) -> list[str]:
     return [f"--service-account-private-key-file={key}"] if key.exists() else []
 
 
-def _await_ready(cluster: RealCluster, process: subprocess.Popen[bytes], port: int) -> None:
+def _await_ready(cluster: Cluster, process: subprocess.Popen[bytes], port: int) -> None:
     # The health endpoint of a component needs no log-in; its certificate is its own.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
