@@ -25,6 +25,7 @@ from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_s
 from kaiweb.planning.change_sets import StateError
 from kaiweb.shards.reading import UnknownShardError
 from kaiweb.shards.writes import InvalidShardError
+from kaiweb.usage.price_writes import PriceExistsError, UnknownPriceError
 from kube import errors as kube
 from queues import errors as queues
 from queues.editing import accounts
@@ -268,6 +269,8 @@ DESCRIPTIONS: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] =
     (accounts.LastAdminError, _with_slug("wrong-state")),
     (accounts.AccountExistsError, _with_slug("conflict")),
     (accounts.AccountFieldError, _account_field),
+    (PriceExistsError, _with_slug("conflict")),
+    (UnknownPriceError, _with_slug("not-found")),
     (queues.UnknownQueueError, _with_slug("not-found")),
     (queues.StaleQueueError, _with_slug("precondition-failed")),
     (queues.FieldOwnedError, _with_slug("field-owned")),

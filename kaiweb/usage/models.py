@@ -178,3 +178,40 @@ class QueueDay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.queue} on {self.day}"
+
+
+class GpuPrice(models.Model):
+    """The price of a GPU-hour of one model from a day on (UTC), until a later price of the same model."""
+
+    model = models.CharField(max_length=MAX_NAME, help_text="`*`: all models without their own")
+    price = models.FloatField()
+    valid_from = models.DateField()
+    version = models.IntegerField(default=1, help_text="counts the edits")
+
+    class Meta:
+        ordering: ClassVar = ["model", "valid_from"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["model", "valid_from"], name="usage_price_unique"),
+            models.CheckConstraint(
+                condition=models.Q(price__gte=0), name="usage_price_not_negative"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model} from {self.valid_from}"
+
+
+class PriceCurrency(models.Model):
+    """What all prices are in: one row, and without it the setting KAIWEB_CURRENCY."""
+
+    only = models.BooleanField(primary_key=True, default=True)
+    currency = models.CharField(max_length=16)
+    version = models.IntegerField(default=0, help_text="counts the edits")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(condition=models.Q(only=True), name="usage_currency_single_row")
+        ]
+
+    def __str__(self) -> str:
+        return self.currency

@@ -29,12 +29,12 @@ class By(StrEnum):
 
 @dataclass(slots=True)
 class Used:
-    """GPU-seconds of one row, and the allocated ones by GPU model for its cost."""
+    """GPU-seconds of one row, and the allocated ones by period of prices and GPU model for its cost."""
 
     allocated: float = 0.0
     in_quota: float = 0.0
     waiting: float = 0.0
-    by_model: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    by_model: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, allocated: float, in_quota: float, waiting: float) -> None:
         """Add GPU-seconds that belong to this row."""
@@ -55,23 +55,27 @@ def usage_items(
     """
     usage_by_key: dict[str, Used] = defaultdict(Used)
     total = Used()
-    for piece in span.pieces():
+    price_list = prices.price_list()
+    for piece in price_list.pieces(span.pieces()):
+        period = price_list.period_of(piece.start)
         work = sums_by(rows_in(piece, OwnerUse, queues), OwnerUse.KEYS, OwnerUse.SUMS)
         for queue, owner, model, allocated, in_quota, waiting in work:
             keys = _keys(by, queue, owner, model, tree, queues)
             for key in keys:
-                usage_by_key[key].by_model[model] += allocated
+                usage_by_key[key].by_model[period, model] += allocated
                 if by != By.QUEUE:
                     usage_by_key[key].add(allocated, in_quota, waiting)
-            total.by_model[model] += allocated
+            total.by_model[period, model] += allocated
             total.add(allocated, in_quota, waiting)
         # What is in quota is measured by the quota of each queue, so the rows of users do not add up to it.
         if by == By.QUEUE:
             rows = rows_in(piece, QueueUse, queues)
             for queue, *sums in sums_by(rows, QueueUse.KEYS, OwnerUse.SUMS):
                 usage_by_key[queue].add(*sums)
-    items = [{"key": key, **_amounts(usage_by_key[key])} for key in sorted(usage_by_key)]
-    return items, _amounts(total)
+    items = [
+        {"key": key, **_amounts(usage_by_key[key], price_list)} for key in sorted(usage_by_key)
+    ]
+    return items, _amounts(total, price_list)
 
 
 def _keys(
@@ -91,14 +95,14 @@ def _keys(
     return [name for name in path if queues is None or name in queues]
 
 
-def _amounts(usage: Used) -> dict[str, Any]:
-    hours_by_model = {model: seconds / HOUR_S for model, seconds in usage.by_model.items()}
+def _amounts(usage: Used, price_list: prices.PriceList) -> dict[str, Any]:
+    hours_by_model = {key: seconds / HOUR_S for key, seconds in usage.by_model.items()}
     return {
         "gpuHours": _hours(usage.allocated),
         "inQuotaHours": _hours(usage.in_quota),
         "overQuotaHours": _hours(usage.allocated - usage.in_quota),
         "waitingHours": _hours(usage.waiting),
-        "cost": prices.cost(hours_by_model),
+        "cost": price_list.cost(hours_by_model),
     }
 
 

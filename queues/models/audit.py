@@ -29,6 +29,7 @@ class AuditKind(models.TextChoices):
     TOKEN = "token"
     SHARD = "shard"
     POLICY = "policy"
+    PRICE = "price"
 
 
 class AuditAction(models.TextChoices):

@@ -30,6 +30,7 @@ PAGES = {
     "/settings/users": "May log in",
     "/settings/shards": "What it does",
     "/settings/policies": "Which changes must another administrator approve?",
+    "/settings/prices": "Prices of a GPU-hour",
     "/audit": "Every write, by page",
     "/usage": "Who used it",
     f"/queues/{QUEUE}": "Largest workloads",

@@ -148,6 +148,17 @@ POLICIES_WRITE = [
         description="ETag of the policies.",
     ),
 ]
+PRICES_WRITE = [
+    ONLY_DRY_RUN,
+    REASON,
+    OpenApiParameter(
+        "If-Match",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        required=True,
+        description="ETag of the price, or for the currency of the price list.",
+    ),
+]
 TREE = [
     _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
     OpenApiParameter(

@@ -114,3 +114,46 @@ class Month(s.Serializer[object]):
 
 class ReportList(s.Serializer[object]):
     items = Month(many=True)
+
+
+MODEL_HELP = "as the nodes name it; `*`: all models without a price of their own"
+
+
+class PriceCreate(s.Serializer[object]):
+    model = s.CharField(max_length=253, help_text=MODEL_HELP)
+    price = s.FloatField(min_value=0, help_text="of a GPU-hour")
+    validFrom = s.DateField(help_text="the first day (UTC), by default today", required=False)
+
+
+class PriceEdit(s.Serializer[object]):
+    price = s.FloatField(min_value=0, required=False)
+    validFrom = s.DateField(required=False)
+
+
+class Price(s.Serializer[object]):
+    id = s.IntegerField()
+    model = s.CharField(help_text=MODEL_HELP)
+    price = s.FloatField(help_text="of a GPU-hour")
+    validFrom = s.DateField(help_text="the first day (UTC)")
+    state = s.ChoiceField(
+        choices=["valid", "later", "replaced"],
+        help_text="today (UTC); `replaced`: another price of the model holds",
+    )
+    etag = s.CharField()
+
+
+class SettingPrice(s.Serializer[object]):
+    model = s.CharField()
+    price = s.FloatField()
+
+
+class PriceList(s.Serializer[object]):
+    items = Price(many=True)
+    defaults = SettingPrice(many=True, help_text="of KAIWEB_GPU_PRICES, where none is stored")
+    currency = s.CharField()
+    models = s.ListField(child=s.CharField(), help_text="GPU models of the nodes there are")
+    etag = s.CharField(help_text="of the currency")
+
+
+class CurrencyEdit(s.Serializer[object]):
+    currency = s.CharField(max_length=16)

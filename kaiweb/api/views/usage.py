@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db import models
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -17,6 +16,7 @@ from kaiweb.api.http import cursors, pagination, parameters, periods, tables
 from kaiweb.api.schema import usage as schema
 from kaiweb.api.views.history import as_tables, counted_queues, refuse_hidden_use
 from kaiweb.items.amounts import rounded, timestamp
+from kaiweb.usage.prices import price_list
 from kaiweb.usage.ranges import Range, covered_seconds
 from kaiweb.usage.totals import By, capacity, usage_items
 from queues import selectors
@@ -106,7 +106,7 @@ def report(
         "coveredSeconds": _covered(span),
         "total": total,
         "cluster": capacity(span),
-        "currency": settings.KAIWEB_CURRENCY if settings.KAIWEB_GPU_PRICES else None,
+        "currency": price_list().currency,
         "asOf": pagination.as_of(),
     }
     if pagination.is_counted(request):

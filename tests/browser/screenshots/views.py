@@ -261,6 +261,7 @@ VIEWS: Mapping[str, Visit] = {
     "user-new": pressing("/settings/users", "New user"),
     "shards": at("/settings/shards"),
     "policies": at("/settings/policies"),
+    "prices": at("/settings/prices"),
     "shard-new": pressing("/settings/shards", "New shard"),
     "shard-changed": _shard_form,
     "shard-review": _shard_review,

@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
 from kaiweb.api.http import tables
-from kaiweb.usage.models import WorkloadEvent
+from kaiweb.usage.models import GpuPrice, PriceCurrency, WorkloadEvent
 from queues.models import Role, RoleBinding
 from tests.kaiweb.api.conftest import token_client
 from tests.kaiweb.usage.conftest import MIDNIGHT, MODEL, hold, wait_for
@@ -85,6 +85,29 @@ def test_cost_follows_the_price_list(viewer: APIClient, settings: Any) -> None:
     assert get(viewer, f"/usage?by=model&{FROM}")["items"][0]["cost"] is None
     settings.KAIWEB_GPU_PRICES = {"A100": 1.0, "*": 2.0}
     assert get(viewer, f"/usage?by=model&{FROM}")["items"][0]["cost"] == 1.4
+
+
+def test_a_later_price_leaves_the_cost_of_earlier_days(
+    viewer: APIClient, settings: Any, monkeypatch: pytest.MonkeyPatch, sample_at: SampleAt
+) -> None:
+    settings.KAIWEB_GPU_PRICES = {MODEL: 10.0, "A100": 1.0}
+    next_day = MIDNIGHT + timedelta(days=1)
+    for seconds in range(86_400, 86_581, 20):
+        sample_at(seconds)
+    monkeypatch.setattr(
+        "kaiweb.api.http.periods.timezone.now", lambda: next_day + timedelta(minutes=5)
+    )
+    assert get(viewer, f"/usage?{FROM}")["total"]["cost"] == 14
+    GpuPrice.objects.create(model=MODEL, price=20, valid_from=next_day.date())
+    body = get(viewer, f"/usage?by=model&{FROM}")
+    assert (body["items"][0]["cost"], body["total"]["cost"]) == (21, 21)
+    assert get(viewer, f"/usage?{FROM}&to=2026-12-01T00:00:00Z")["total"]["cost"] == 7
+    GpuPrice.objects.create(model="*", price=0, valid_from=next_day.date())
+    assert get(viewer, f"/usage?{FROM}")["total"]["cost"] == 21
+    PriceCurrency.objects.create(currency="USD")
+    assert get(viewer, "/reports/2026-11")["currency"] == "USD"
+    csv_answer = viewer.get(f"/api/v1/usage?by=model&format=csv&{FROM}").content.decode()
+    assert csv_answer.splitlines()[1].endswith(",21.0")
 
 
 @pytest.mark.parametrize("sort", ["key", "-key", "-gpuHours", "waitingHours"])

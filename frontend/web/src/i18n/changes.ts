@@ -193,6 +193,7 @@ const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
   token: "token",
   shard: "shard",
   policy: "policies of",
+  price: "price of",
 };
 
 export const AUDIT = {

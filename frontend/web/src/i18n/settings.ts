@@ -4,7 +4,13 @@ import type { Policies, Role, Scope } from "../model/rows.ts";
 export const SETTINGS = {
   title: "Settings",
   tabList: "Settings",
-  tabs: { tokens: "Tokens", users: "Users and roles", shards: "Shards", policies: "Policies" },
+  tabs: {
+    tokens: "Tokens",
+    users: "Users and roles",
+    shards: "Shards",
+    policies: "Policies",
+    prices: "Prices",
+  },
   never: "never",
   whole: "the whole cluster",
   copy: "Copy",

@@ -17,7 +17,8 @@ from rest_framework.test import APIClient
 from kaiweb.api import document
 from tests.fakes.gateway import FakeGateway
 from tests.kaiweb.api.conftest import Renew
-from tests.kaiweb.api.rights.operations import INSIDE, OPERATIONS, OUTSIDE, World
+from tests.kaiweb.api.rights.callers import INSIDE, OUTSIDE, World
+from tests.kaiweb.api.rights.operations import OPERATIONS
 from tests.kaiweb.api.rights.test_rights_matrix import send
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mirrored")]
@@ -75,7 +76,7 @@ def _everything(cluster: FakeGateway) -> str:
     rows: dict[str, Any] = {
         model._meta.label: list(model.objects.order_by("pk").values())  # type: ignore[attr-defined]  # django-stubs: every model has it
         for model in apps.get_models()
-        if model._meta.app_label in ("queues", "kaiweb", "scheduler", "auth")
+        if model._meta.app_label in ("queues", "kaiweb", "usage", "scheduler", "auth")
     }
     objects = {str(key): body for key, body in cluster.objects.items()}
     return json.dumps([rows, objects], default=str, sort_keys=True)

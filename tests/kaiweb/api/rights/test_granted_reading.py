@@ -17,7 +17,8 @@ from kaiweb.models import ChangeSet, Simulation, SimulationState
 from queues.models import AuditKind, Node, Pod, PodGroup, QuotaChange, RoleBinding
 from scheduler.models import EvictionRecord, SessionRecord
 from tests.kaiweb.api.conftest import Renew, token_client
-from tests.kaiweb.api.rights.operations import INSIDE, OPERATIONS, OUTSIDE, PLACES, World
+from tests.kaiweb.api.rights.callers import INSIDE, OUTSIDE, PLACES, World
+from tests.kaiweb.api.rights.operations import OPERATIONS
 from tests.kaiweb.api.rights.test_rights_matrix import ROUTES, send
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mirrored")]

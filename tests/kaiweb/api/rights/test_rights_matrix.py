@@ -14,16 +14,16 @@ from rest_framework.test import APIClient
 from kaiweb.api import document
 from queues.models import Role, RoleBinding
 from tests.kaiweb.api.conftest import Renew
-from tests.kaiweb.api.rights.operations import (
+from tests.kaiweb.api.rights.callers import (
     CALLERS,
     INSIDE,
-    OPERATIONS,
     PLACES,
     SCOPES,
     Call,
     World,
     token_of,
 )
+from tests.kaiweb.api.rights.operations import OPERATIONS
 
 pytestmark = pytest.mark.django_db
 

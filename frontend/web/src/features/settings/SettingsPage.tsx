@@ -13,15 +13,17 @@ import { UsersPanel } from "./UsersPanel.tsx";
 /** Loaded when it is opened: few people change how a scheduler works. */
 const ShardsTab = lazyPart(async () => (await import("./shards/ShardsTab.tsx")).ShardsTab);
 const PoliciesTab = lazyPart(async () => (await import("./PoliciesPanel.tsx")).PoliciesPanel);
+const PricesTab = lazyPart(async () => (await import("./PricesPanel.tsx")).PricesPanel);
 
 const TABS: readonly TabLink[] = [
   { key: "tokens", name: SETTINGS.tabs.tokens, to: "/settings/tokens" },
   { key: "users", name: SETTINGS.tabs.users, to: "/settings/users" },
   { key: "shards", name: SETTINGS.tabs.shards, to: "/settings/shards" },
   { key: "policies", name: SETTINGS.tabs.policies, to: "/settings/policies" },
+  { key: "prices", name: SETTINGS.tabs.prices, to: "/settings/prices" },
 ];
 
-/** Tokens of the user, the shards, the policies, and for administrators all users with their roles. */
+/** Tokens of the user, the shards, the policies, the prices, and for administrators all users with their roles. */
 export function SettingsPage() {
   const { tab = "tokens", name } = useParams();
   const me = useMe();
@@ -36,6 +38,10 @@ export function SettingsPage() {
       ) : tab === "policies" ? (
         <Suspense fallback={<Loading />}>
           <PoliciesTab isAdmin={isAdmin} />
+        </Suspense>
+      ) : tab === "prices" ? (
+        <Suspense fallback={<Loading />}>
+          <PricesTab isAdmin={isAdmin} />
         </Suspense>
       ) : tab !== "users" ? (
         <TokensPanel isAdmin={isAdmin} />

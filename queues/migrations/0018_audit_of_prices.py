@@ -1,0 +1,26 @@
+"""The audit log knows writes of prices."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('queues', '0017_change_policies'),
+    ]
+
+    operations = [
+        migrations.RemoveConstraint(
+            model_name='quotachange',
+            name='quotachange_kind_valid',
+        ),
+        migrations.AlterField(
+            model_name='quotachange',
+            name='kind',
+            field=models.CharField(choices=[('queue', 'Queue'), ('workload', 'Workload'), ('user', 'User'), ('roleBinding', 'Role Binding'), ('token', 'Token'), ('shard', 'Shard'), ('policy', 'Policy'), ('price', 'Price')], db_index=True, default='queue', max_length=16),
+        ),
+        migrations.AddConstraint(
+            model_name='quotachange',
+            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['queue', 'workload', 'user', 'roleBinding', 'token', 'shard', 'policy', 'price'])), name='quotachange_kind_valid'),
+        ),
+    ]
