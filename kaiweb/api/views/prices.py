@@ -159,13 +159,13 @@ def _list() -> dict[str, Any]:
     rows = list(GpuPrice.objects.all())
     valid = _valid_ones(rows)
     defaults: Mapping[str, float] = settings.KAIWEB_GPU_PRICES
-    models = Node.objects.exclude(model="").values_list("model", flat=True).distinct()
+    models = Node.objects.exclude(model="").order_by("model").values_list("model", flat=True)
     unit = currency()
     return {
         "items": [_item(row, valid) for row in rows],
         "defaults": [{"model": model, "price": price} for model, price in defaults.items()],
         "currency": unit.currency,
-        "models": sorted(models),
+        "models": list(models.distinct()),
         "etag": f'"{tag_of(unit)}"',
     }
 

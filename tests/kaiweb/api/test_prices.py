@@ -9,6 +9,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from kaiweb.usage.models import GpuPrice
+from queues.models import Node
 
 pytestmark = pytest.mark.django_db
 URL = "/api/v1/prices"
@@ -33,11 +34,14 @@ def test_the_list_has_the_prices_of_the_settings_and_stored_ones(
     client: APIClient, viewer: APIClient, settings: Any
 ) -> None:
     settings.KAIWEB_GPU_PRICES = {"*": 1.0}
+    for name in ("n1", "n2"):
+        Node.objects.create(name=name, model="NVIDIA-H100", uid=name, version=1, created_at=TODAY)
     create(client)
     create(client, price=3, validFrom="2026-12-10")
     create(client, price=4, validFrom="2027-01-01")
     body = viewer.get(URL).json()
     assert (body["currency"], body["defaults"]) == ("EUR", [{"model": "*", "price": 1}])
+    assert body["models"] == ["NVIDIA-H100"]
     prices = [(item["price"], item["validFrom"], item["state"]) for item in body["items"]]
     assert prices == [
         (2.5, "2026-12-01", "replaced"), (3, "2026-12-10", "valid"), (4, "2027-01-01", "later"),
