@@ -22,6 +22,7 @@ from rest_framework.views import set_rollback
 
 from kaiweb import request_id
 from kaiweb.api.cluster_refusals import Refusal, refused_by_rights, refused_by_schema
+from kaiweb.notifications.webhook_writes import UnknownWebhookError, WebhookExistsError
 from kaiweb.planning.change_sets import StateError
 from kaiweb.shards.reading import UnknownShardError
 from kaiweb.shards.writes import InvalidShardError
@@ -269,6 +270,8 @@ DESCRIPTIONS: Sequence[tuple[type[Exception], Callable[[Exception], Problem]]] =
     (accounts.LastAdminError, _with_slug("wrong-state")),
     (accounts.AccountExistsError, _with_slug("conflict")),
     (accounts.AccountFieldError, _account_field),
+    (WebhookExistsError, _with_slug("conflict")),
+    (UnknownWebhookError, _with_slug("not-found")),
     (PriceExistsError, _with_slug("conflict")),
     (UnknownPriceError, _with_slug("not-found")),
     (queues.UnknownQueueError, _with_slug("not-found")),

@@ -24,6 +24,8 @@ LEFT_OUT: dict[str, frozenset[str] | None] = {
     # Of the last hours; the scheduler writes them anew.
     "scheduler": None,
     "kaiweb": frozenset({"idempotentanswer"}),
+    # What was told before the backup is not told again.
+    "notifications": frozenset({"toldevent", "delivery"}),
 }  # fmt: skip
 
 

@@ -39,6 +39,8 @@ KAIWEB_USAGE_HOURLY_DAYS = env.number("KAIWEB_USAGE_HOURLY_DAYS", 62)
 KAIWEB_USAGE_DAILY_DAYS = env.number("KAIWEB_USAGE_DAILY_DAYS", 1100)
 KAIWEB_GPU_PRICES = env.prices("KAIWEB_GPU_PRICES")
 KAIWEB_CURRENCY = env.text("KAIWEB_CURRENCY", "EUR")
+# Private networks that webhooks of Settings > Notifications may reach.
+KAIWEB_NOTIFY_NETWORKS = env.networks("KAIWEB_NOTIFY_NETWORKS")
 KAIWEB_VERSION = __version__
 
 # Log-in through an identity provider.
@@ -88,6 +90,7 @@ INSTALLED_APPS = [
     "sandbox",
     "kaiweb",
     "kaiweb.usage",
+    "kaiweb.notifications",
 ]
 
 MIDDLEWARE = [
@@ -211,6 +214,8 @@ SPECTACULAR_SETTINGS = {
         "Role": "queues.models.Role",
         "Policy": "queues.models.BelowUse",
         "ApprovalRule": "queues.models.ApprovalRule",
+        "NotificationEvent": "kaiweb.notifications.models.Event",
+        "DeliveryState": "kaiweb.notifications.models.DeliveryState",
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

@@ -82,6 +82,16 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         "schedule": 600.0,
         "options": {"queue": "default", "expires": 500.0},
     }
+    ticks["collect-notifications"] = {
+        "task": "kaiweb.notifications.tasks.collect",
+        "schedule": 30.0,
+        "options": {"queue": "default", "expires": 25.0},
+    }
+    ticks["deliver-notifications"] = {
+        "task": "kaiweb.notifications.tasks.deliver",
+        "schedule": 5.0,
+        "options": {"queue": "default", "expires": 4.0},
+    }
     if KAIWEB_USAGE_SAMPLE_S:
         ticks["sample-usage"] = {
             "task": "kaiweb.usage.tasks.sample",

@@ -12,6 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -124,6 +125,19 @@ def redis_url(*, env: Mapping[str, str] = ENVIRON) -> str:
 def words(name: str, default: str = "", *, env: Mapping[str, str] = ENVIRON) -> list[str]:
     """Return the parts of a comma separated list, without empty ones."""
     return [part.strip() for part in text(name, default, env=env).split(",") if part.strip()]
+
+
+def networks(name: str, *, env: Mapping[str, str] = ENVIRON) -> list[str]:
+    """Return networks such as `10.0.0.0/8` from a comma separated list; a lone address is a network of one."""
+    parts = words(name, env=env)
+    for part in parts:
+        try:
+            ip_network(part)
+        except ValueError as error:
+            raise EnvError(
+                f"{name}: expected networks separated by commas, got '{part}'"
+            ) from error
+    return parts
 
 
 def prices(name: str, *, env: Mapping[str, str] = ENVIRON) -> dict[str, float]:

@@ -30,6 +30,7 @@ class AuditKind(models.TextChoices):
     SHARD = "shard"
     POLICY = "policy"
     PRICE = "price"
+    NOTIFICATION = "notification"
 
 
 class AuditAction(models.TextChoices):
@@ -43,6 +44,7 @@ class AuditAction(models.TextChoices):
     REQUEUE = "requeue"
     RETRY_BIND = "retryBind"
     TAKE_OVER = "takeOver"
+    TEST = "test"
 
 
 class QuotaChange(models.Model):

@@ -31,6 +31,7 @@ PAGES = {
     "/settings/shards": "What it does",
     "/settings/policies": "Which changes must another administrator approve?",
     "/settings/prices": "Prices of a GPU-hour",
+    "/settings/notifications": "Each gets a JSON message",
     "/audit": "Every write, by page",
     "/usage": "Who used it",
     f"/queues/{QUEUE}": "Largest workloads",

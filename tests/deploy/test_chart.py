@@ -307,6 +307,17 @@ def test_the_rules_of_pipelines_reach_the_web_process(helm: Path) -> None:
     assert (rule.claims, rule.scopes) == ((("ref", ("main",)),), ("read",))
 
 
+def test_networks_that_webhooks_may_reach_are_known_to_the_web_process_and_the_worker(
+    helm: Path,
+) -> None:
+    objects = of_kind(
+        rendered(helm, "notifications.networks={10.0.0.0/8,192.168.1.7}"), "Deployment"
+    )
+    for name in ("kaiweb-web", "kaiweb-worker"):
+        environment = variables(main_container(objects[name]))
+        assert environment["KAIWEB_NOTIFY_NETWORKS"] == "10.0.0.0/8,192.168.1.7"
+
+
 def test_all_objects_are_in_the_namespace_of_the_release(helm: Path) -> None:
     objects = rendered(helm, namespace="gpu")
     namespaces = {item["metadata"].get("namespace") for item in objects}

@@ -21,7 +21,7 @@ from tests.sandbox.apiserver.conftest import InProcess
 #: Pages whose YAML without a kind is values of the chart.
 VALUES = {"docs/guides/install-with-helm.md", "docs/guides/migrate-from-kai.md"}
 #: Pages whose data is run by a live test or read by another unit test.
-ELSEWHERE = {"docs/guides/ci.md", "docs/guides/write-a-scenario.md"}
+ELSEWHERE = {"docs/guides/ci.md", "docs/guides/notifications.md", "docs/guides/write-a-scenario.md"}
 #: Page -> the request whose body its JSON is.
 BODIES = {"docs/guides/change-sets.md": ("PUT", "/api/v1/queue-trees/science")}
 CONTAINER = {"name": "main", "image": "registry.example/main:1"}

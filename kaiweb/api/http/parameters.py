@@ -159,6 +159,17 @@ PRICES_WRITE = [
         description="ETag of the price, or for the currency of the price list.",
     ),
 ]
+NOTIFICATION_WRITE = [
+    ONLY_DRY_RUN,
+    REASON,
+    OpenApiParameter(
+        "If-Match",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        required=True,
+        description="ETag of the webhook.",
+    ),
+]
 TREE = [
     _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
     OpenApiParameter(

@@ -262,6 +262,8 @@ VIEWS: Mapping[str, Visit] = {
     "shards": at("/settings/shards"),
     "policies": at("/settings/policies"),
     "prices": at("/settings/prices"),
+    "notifications": at("/settings/notifications"),
+    "notification-new": pressing("/settings/notifications", "New webhook"),
     "shard-new": pressing("/settings/shards", "New shard"),
     "shard-changed": _shard_form,
     "shard-review": _shard_review,

@@ -42,6 +42,9 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 - {name: KAIWEB_SHARDS, value: {{ join "," .Values.scheduler.shards | quote }}}
 - {name: KAIWEB_WANTED, value: /etc/kaiweb/wanted.json}
 - {name: KAIWEB_LOG_JSON, value: {{ .Values.global.jsonLog | ternary "1" "0" | quote }}}
+{{- with .Values.notifications.networks }}
+- {name: KAIWEB_NOTIFY_NETWORKS, value: {{ join "," . | quote }}}
+{{- end }}
 - {name: PYTHONUNBUFFERED, value: "1"}
 - {name: OPENBLAS_NUM_THREADS, value: "1"}
 - {name: OMP_NUM_THREADS, value: "1"}

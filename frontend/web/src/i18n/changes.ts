@@ -184,6 +184,7 @@ const AUDIT_ACTIONS: Record<AuditEntry["action"], string> = {
   requeue: "Requeued",
   retryBind: "Retried the bind of",
   takeOver: "Took over",
+  test: "Tested",
 };
 const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
   queue: "queue",
@@ -194,6 +195,7 @@ const AUDIT_KINDS: Record<AuditEntry["kind"], string> = {
   shard: "shard",
   policy: "policies of",
   price: "price of",
+  notification: "webhook",
 };
 
 export const AUDIT = {

@@ -10,6 +10,7 @@ export const SETTINGS = {
     shards: "Shards",
     policies: "Policies",
     prices: "Prices",
+    notifications: "Notifications",
   },
   never: "never",
   whole: "the whole cluster",

@@ -14,6 +14,8 @@ from django.utils import timezone
 
 from binder.models import BindRequest
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation, SimulationState
+from kaiweb.notifications.models import Webhook
+from kaiweb.notifications.webhook_writes import tag_of as webhook_tag
 from kaiweb.planning import change_sets
 from kaiweb.planning.change_sets import tags_of
 from kaiweb.shards.reading import tag_of_shard
@@ -189,6 +191,16 @@ def _price(_world: World) -> Call:
     return Call(path={"id": row.pk}, body={"price": 2}, headers={"If-Match": f'"{price_tag(row)}"'})
 
 
+def _webhook(_world: World) -> Call:
+    now = timezone.now()
+    row = Webhook.objects.create(
+        name="hook", url="https://hooks.example/x", events=["workloadEvicted"],
+        created_at=now, since=now, looked_at=now,
+    )  # fmt: skip
+    headers = {"If-Match": f'"{webhook_tag(row)}"'}
+    return Call(path={"id": row.pk}, body={"waitMinutes": 5}, headers=headers)
+
+
 OPERATIONS: Mapping[str, Row] = {
     "getMe": Row(LOGGED_IN),
     "getPreferences": Row(LOGIN),
@@ -275,6 +287,15 @@ OPERATIONS: Mapping[str, Row] = {
     ),
     "patchPrice": Row(ADMIN, _price),
     "deletePrice": Row(ADMIN, _price),
+    "listNotifications": Row(ADMIN),
+    "createNotification": Row(
+        ADMIN, _body(name="ops", url="https://hooks.example/x", events=["workloadEvicted"])
+    ),
+    "getNotification": Row(ADMIN, _webhook),
+    "patchNotification": Row(ADMIN, _webhook),
+    "deleteNotification": Row(ADMIN, _webhook),
+    "listNotificationDeliveries": Row(ADMIN, _webhook),
+    "testNotification": Row(ADMIN, _webhook),
     "getSnapshot": Row(ADMIN),
     "listOperations": Row(READ),
     "getOperation": Row(READ, _operation),

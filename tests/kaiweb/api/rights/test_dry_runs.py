@@ -76,7 +76,8 @@ def _everything(cluster: FakeGateway) -> str:
     rows: dict[str, Any] = {
         model._meta.label: list(model.objects.order_by("pk").values())  # type: ignore[attr-defined]  # django-stubs: every model has it
         for model in apps.get_models()
-        if model._meta.app_label in ("queues", "kaiweb", "usage", "scheduler", "auth")
+        if model._meta.app_label
+        in ("queues", "kaiweb", "usage", "notifications", "scheduler", "auth")
     }
     objects = {str(key): body for key, body in cluster.objects.items()}
     return json.dumps([rows, objects], default=str, sort_keys=True)

@@ -1,6 +1,7 @@
 import { Suspense } from "react";
 import { useParams } from "react-router";
 import { useMe } from "../../api/useMe.ts";
+import { NOTIFICATIONS } from "../../i18n/notifications.ts";
 import { SETTINGS, USERS } from "../../i18n/settings.ts";
 import { Denied } from "../../ui/Denied.tsx";
 import { lazyPart } from "../../ui/lazyPart.tsx";
@@ -14,6 +15,9 @@ import { UsersPanel } from "./UsersPanel.tsx";
 const ShardsTab = lazyPart(async () => (await import("./shards/ShardsTab.tsx")).ShardsTab);
 const PoliciesTab = lazyPart(async () => (await import("./PoliciesPanel.tsx")).PoliciesPanel);
 const PricesTab = lazyPart(async () => (await import("./PricesPanel.tsx")).PricesPanel);
+const NotificationsTab = lazyPart(
+  async () => (await import("./NotificationsPanel.tsx")).NotificationsPanel,
+);
 
 const TABS: readonly TabLink[] = [
   { key: "tokens", name: SETTINGS.tabs.tokens, to: "/settings/tokens" },
@@ -21,9 +25,10 @@ const TABS: readonly TabLink[] = [
   { key: "shards", name: SETTINGS.tabs.shards, to: "/settings/shards" },
   { key: "policies", name: SETTINGS.tabs.policies, to: "/settings/policies" },
   { key: "prices", name: SETTINGS.tabs.prices, to: "/settings/prices" },
+  { key: "notifications", name: SETTINGS.tabs.notifications, to: "/settings/notifications" },
 ];
 
-/** Tokens of the user, the shards, the policies, the prices, and for administrators all users with their roles. */
+/** Tokens of the user, the shards, the policies, the prices, and for administrators webhooks and all users with their roles. */
 export function SettingsPage() {
   const { tab = "tokens", name } = useParams();
   const me = useMe();
@@ -43,6 +48,14 @@ export function SettingsPage() {
         <Suspense fallback={<Loading />}>
           <PricesTab isAdmin={isAdmin} />
         </Suspense>
+      ) : tab === "notifications" ? (
+        isAdmin ? (
+          <Suspense fallback={<Loading />}>
+            <NotificationsTab />
+          </Suspense>
+        ) : (
+          <Denied right={NOTIFICATIONS.forbidden} />
+        )
       ) : tab !== "users" ? (
         <TokensPanel isAdmin={isAdmin} />
       ) : isAdmin ? (

@@ -1,0 +1,1 @@
+"""Notifications: what happened is collected for each webhook, and delivered with retries."""
