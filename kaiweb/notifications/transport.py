@@ -42,7 +42,12 @@ def post_all(messages: Sequence[Message], allowed: Sequence[str]) -> list[Outcom
     ----------
     allowed : private networks that may be reached
     """
-    return asyncio.run(_post_all(messages, allowed))
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(_post_all(messages, allowed))
+    finally:
+        # Unlike `asyncio.run`, this does not wait for a name server that does not answer.
+        loop.close()
 
 
 async def _post_all(messages: Sequence[Message], allowed: Sequence[str]) -> list[Outcome]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -68,6 +69,19 @@ def test_a_receiver_that_does_not_answer_is_given_up(
     monkeypatch.setattr(transport, "TOTAL_S", 0.3)
     [slow] = post(f"{receiver}/slow", allowed=HERE)
     assert slow.error == "no answer within 0.3 s"
+
+
+def test_a_name_server_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def getaddrinfo(*_args: object, **_options: object) -> list[Any]:
+        time.sleep(2)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr(transport, "TOTAL_S", 0.3)
+    start = time.monotonic()
+    [slow] = post("https://hooks.example/", allowed=[])
+    assert slow.error == "no answer within 0.3 s"
+    assert time.monotonic() - start < 1.5
 
 
 def test_private_addresses_are_refused_also_behind_a_name(receiver: str) -> None:
