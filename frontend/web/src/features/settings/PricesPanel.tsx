@@ -107,7 +107,7 @@ function PriceTable({ list, onOpen }: TableProps) {
     list.items.flatMap(({ model, state }) => (state === "later" ? [] : [model])),
   );
   return (
-    <DataTable name={PRICES.title} columns={columns} numbers={[1]}>
+    <DataTable name={PRICES.title} columns={columns} numberColumns={[1]}>
       {list.items.map((price) => (
         <tr key={price.id}>
           <th scope="row">{nameOf(price.model)}</th>
