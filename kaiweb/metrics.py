@@ -23,7 +23,7 @@ from kaiweb.health import views as health
 from kaiweb.health.checks import WRITE_TEST, children
 from kube.process.progress import FOLDER, read_beat
 from queues import live
-from queues.mirror.identity import RECORD
+from queues.mirror.turns import RECORD
 from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState
 
 

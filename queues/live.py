@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -30,8 +30,12 @@ from queues.models import LiveChange, LiveEpoch
 
 log = logging.getLogger(__name__)
 
-#: The mirror reads "standing" and records "workload" for it; the others go to clients unchanged.
-Kind = Literal["queue", "workload", "node", "session", "standing"]
+#: The mirror reads "standing" and records "workload" for it; its workers read what others touched
+#: (`queues.mirror.handover`). The others go to clients unchanged.
+Kind = Literal[
+    "queue", "workload", "node", "session", "standing",
+    "touched-group", "touched-pod", "touched-node", "touched-queue", "touched-class",
+]  # fmt: skip
 GROUP = "live"
 MAX_STORED_CHANGES = 50_000
 RETENTION = timedelta(minutes=10)
@@ -57,21 +61,33 @@ def record(kind: Kind, keys: Iterable[str]) -> None:
     ------
     django.db.transaction.TransactionManagementError : outside of a transaction
     """
+    record_all({kind: keys})
+
+
+def record_all(changes: Mapping[Kind, Iterable[str]]) -> None:
+    """Add entries for changed rows of several kinds, as `record` does."""
     now = timezone.now()
-    rows = [LiveChange(kind=kind, key=key, at=now) for key in sorted(set(keys))]
+    rows = [
+        LiveChange(kind=kind, key=key, at=now)
+        for kind, keys in changes.items()
+        for key in sorted(set(keys))
+    ]
     if not rows:
         return
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError(
-            f"live.record('{kind}') needs the transaction that changes the rows"
+            f"live.record('{rows[0].kind}') needs the transaction that changes the rows"
         )
-    _order_commits()
+    order_commits()
     LiveChange.objects.bulk_create(rows, batch_size=500)
     transaction.on_commit(wake)
 
 
-def _order_commits() -> None:
-    """Make ids become visible in order: SQLite has a single writer, PostgreSQL needs a lock."""
+def order_commits() -> None:
+    """Make ids become visible in order: SQLite has a single writer, PostgreSQL needs a lock.
+
+    Call it last, after all rows of the transaction are written: whoever holds the lock waits for nothing else.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOG_LOCK])

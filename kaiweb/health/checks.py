@@ -31,7 +31,7 @@ from kube.process.progress import FOLDER, HANG_S, beat_file, read_beat, standsti
 from kube.resources import CONFIGS
 from queues.broker import connect_broker
 from queues.cluster import gateway
-from queues.mirror.feed import HEARTBEAT
+from queues.mirror.feed import HEARTBEAT, last_contacts
 from queues.models import MirrorState
 from scheduler.models import SessionRecord
 from scheduler.settings.shard import CONFIG_NAME
@@ -239,21 +239,26 @@ def _is_in_cycle(shard: str) -> bool:
 
 @dataclass(slots=True)
 class MirrorCheck:
-    """The mirror has written a heartbeat lately, so it reads the cluster and writes rows."""
+    """All workers of the mirror have written a heartbeat lately, so they read the cluster and write rows."""
 
     freshness: Freshness = field(default_factory=Freshness)
 
     def __call__(self) -> str:
         try:
-            state = MirrorState.objects.filter(kind=HEARTBEAT).first()
+            contacts = last_contacts()
         except DatabaseError as error:
             return f"the mirror's state cannot be read: {error}"
-        if state is None:
-            return "the mirror has not met the cluster yet; see logs/mirror.log"
-        age_s = self.freshness.age_s(HEARTBEAT, state.seen_at, state.seen_at)
-        if age_s <= MIRROR_S:
+        faults = (self.of(name, seen_at) for name, seen_at in contacts.items())
+        return "; ".join(fault for fault in faults if fault)
+
+    def of(self, name: str, seen_at: datetime | None) -> str:
+        """Return the fault of the worker with this name, which last had an answer at `seen_at`."""
+        who = "the mirror" if name == HEARTBEAT else name
+        if seen_at is None:
+            return f"{who} has not met the cluster yet; see logs/{name}.log"
+        if self.freshness.age_s(name, seen_at, seen_at) <= MIRROR_S:
             return ""
-        return f"the mirror has not heard of the cluster for {MIRROR_S:.0f} s; see logs/mirror.log"
+        return f"{who} has not heard of the cluster for {MIRROR_S:.0f} s; see logs/{name}.log"
 
 
 def config_fault() -> str:

@@ -12,8 +12,8 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from kaiweb.items.amounts import rounded, timestamp
-from queues.mirror.feed import HEARTBEAT
-from queues.models import MirrorState, Node, PodGroup, Queue, WorkloadState
+from queues.mirror.feed import last_contacts
+from queues.models import Node, PodGroup, Queue, WorkloadState
 from queues.selectors import tree
 from queues.tree import hierarchy
 from queues.tree.unlimited import UNLIMITED
@@ -61,9 +61,12 @@ def cluster_item() -> dict[str, Any]:
 
 
 def mirror_time() -> datetime | None:
-    """Return when the mirror last had an answer from the cluster; None if it never had one."""
-    heartbeat = MirrorState.objects.filter(kind=HEARTBEAT).first()
-    return heartbeat.seen_at if heartbeat else None
+    """Return when the mirror last had an answer from the cluster; None if it never had one.
+
+    Of several workers it is the time of the one that is behind.
+    """
+    times = last_contacts().values()
+    return None if None in times else min(time for time in times if time)
 
 
 def _gpus(nodes: list[_Node]) -> dict[str, Any]:

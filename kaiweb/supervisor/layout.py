@@ -33,6 +33,7 @@ from kaiweb.supervisor.desired import (
 from kaiweb.supervisor.process import ProcessSpec
 from kube.keys import SHARD_TASK_PREFIX
 from queues.cluster import IN_CLUSTER
+from queues.mirror.part import Part
 
 EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
 #: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS. The controllers have
@@ -44,8 +45,9 @@ WEB_PROCESS, CONTROLLERS_PROCESS, BINDING, BEAT = "web", "controllers", "binding
 #: The values that the simulators accept as --nodes; repeated here, because nothing imports the sandbox.
 NODES = re.compile(r"demo|none|[0-9]{1,5}x[0-9]{1,3}")
 BROKER = "broker"
-#: In a burst the rows of the dashboard come after the binds.
-NICENESS = {"mirror": 5}
+#: By the command: in a burst the rows of the dashboard come after the binds.
+NICENESS = {"mirror_cluster": 5}
+MIRROR_WORKERS, MOST_MIRROR_WORKERS = "KAIWEB_MIRROR_WORKERS", 16
 ACCOUNTS = (WEB, CONTROLLERS, SCHEDULER, BINDER, OPERATOR)
 
 
@@ -71,6 +73,8 @@ class Installation:
     nodes: str
     #: These have a scheduler also without a SchedulingShard.
     shards: tuple[str, ...]
+    #: Among how many processes the mirror is divided.
+    mirror_workers: int = 1
 
     @property
     def environment(self) -> dict[str, str]:
@@ -120,6 +124,7 @@ def read_installation(home: Path, ports: dict[str, int]) -> Installation:
         has_demo_stream=env.flag("DEMO", True),
         nodes=env.text("KAIWEB_NODES", "demo"),
         shards=tuple(env.shards()),
+        mirror_workers=env.number(MIRROR_WORKERS, 1),
     )
 
 
@@ -133,6 +138,7 @@ def check_environment() -> None:
     for shard in env.shards():
         if not can_be_process(shard):
             raise env.EnvError(f"KAIWEB_SHARDS: expected names that are DNS labels, got {shard!r}")
+    _check_mirror_workers()
     nodes = env.text("KAIWEB_NODES", "demo")
     if not NODES.fullmatch(nodes):
         raise env.EnvError(
@@ -147,6 +153,17 @@ def check_environment() -> None:
             raise env.EnvError(
                 f"KAIWEB_ACCOUNTS: expected {account}.kubeconfig in {accounts}, found none"
             )
+
+
+def _check_mirror_workers() -> None:
+    count = env.number(MIRROR_WORKERS, 1)
+    if not 1 <= count <= MOST_MIRROR_WORKERS:
+        raise env.EnvError(f"{MIRROR_WORKERS}: expected 1 to {MOST_MIRROR_WORKERS}, got {count}")
+    if count > 1 and not env.text("DATABASE_URL"):
+        raise env.EnvError(
+            f"{MIRROR_WORKERS}: expected 1, got {count}: SQLite has one writer at a time; several need PostgreSQL"
+            " (DATABASE_URL)"
+        )
 
 
 def shards_of(plan: Installation, desired: DesiredProcesses) -> list[str]:
@@ -204,13 +221,21 @@ class _Listing:
                 **self.desired.environment.get(name, {}),
             },
             broker_port=self.plan.ports["broker"] if name == BROKER else 0,
-            niceness=NICENESS.get(name, 0),
+            niceness=max(NICENESS.get(word, 0) for word in command),
         )
         self.specs.append(spec)
 
     def add_kaiweb(self, name: str, wave: int, *arguments: str, account: str) -> None:
         """Add a process that runs a management command."""
         self.add(name, wave, sys.executable, "-m", "kaiweb", *arguments, account=account)
+
+    def add_mirror(self) -> None:
+        """Add the workers of the mirror; one alone needs no arguments."""
+        count = self.plan.mirror_workers
+        for index in range(count):
+            division = () if count == 1 else ("--worker", str(index), "--workers", str(count))
+            name = Part(index, count).named("mirror")
+            self.add_kaiweb(name, 1, "mirror_cluster", *division, account=WEB)
 
     def add_worker(self, name: str, queue: str, account: str, **more: str) -> None:
         """Add a Celery worker of one queue."""
@@ -236,7 +261,7 @@ def _add_servers(listing: _Listing) -> None:
 def _add_cluster_followers(listing: _Listing) -> None:
     plan = listing.plan
     listing.add_kaiweb(WEB_PROCESS, 1, "serve", account=WEB)
-    listing.add_kaiweb("mirror", 1, "mirror_cluster", account=WEB)
+    listing.add_mirror()
     metrics_address = f"127.0.0.1:{plan.ports['controller-metrics']}"
     listing.add_kaiweb(
         CONTROLLERS_PROCESS, 1, "run_controllers", "--metrics-bind-address", metrics_address,

@@ -23,6 +23,8 @@ from django.utils import timezone
 from kube.gateway import EventType, Listing, WatchEvent
 from kube.resources import Resource
 from kube.store import version_number, version_of
+from queues.mirror.part import Part
+from queues.mirror.turns import RECORD, workers_of
 from queues.mirror.writer import Deletion, MirroredKind, Writer
 from queues.models import MirrorState
 
@@ -33,7 +35,8 @@ GATHER_S, GATHER_IN_BURST_S = 0.02, 0.15
 #: How many messages of about the last `RECENT_S` seconds count as a burst.
 BURST_MESSAGES, RECENT_S = 20, 0.5
 STATE_EVERY_S = 1.0
-#: The row of `MirrorState` whose time is that of the last contact, beside one row for each kind.
+#: The row of `MirrorState` whose time is that of the last contact, beside one row for each kind. Further workers
+#: have rows of their own (`Part.named`); the name is also that of the process.
 HEARTBEAT = "mirror"
 
 
@@ -160,9 +163,27 @@ class Mirror:
         values: dict[str, Any] = {"version": version, "seen_at": now}
         if is_list:
             values["listed_at"] = now
-        MirrorState.objects.update_or_create(kind=kind.resource.kind, defaults=values)
+        name = self.writer.part.named(kind.resource.kind)
+        MirrorState.objects.update_or_create(kind=name, defaults=values)
 
 
-def write_heartbeat(now: datetime) -> None:
-    """Store the time of the last contact with the cluster, by which the dashboard reports data as old."""
-    MirrorState.objects.update_or_create(kind=HEARTBEAT, defaults={"seen_at": now})
+def write_heartbeat(now: datetime, part: Part | None = None, position: int = 0) -> None:
+    """Store the time of the last contact with the cluster, by which the dashboard reports data as old.
+
+    position : up to where in the live log the worker has read what others touched
+    """
+    name = (part or Part()).named(HEARTBEAT)
+    MirrorState.objects.update_or_create(kind=name, defaults={"seen_at": now, "version": position})
+
+
+def heartbeat_of(part: Part) -> MirrorState | None:
+    """Return what a worker stored last; None if it has not since the mirror was divided so."""
+    return MirrorState.objects.filter(kind=part.named(HEARTBEAT)).first()
+
+
+def last_contacts() -> dict[str, datetime | None]:
+    """Return when each worker of the mirror last had an answer from the cluster, by its name; None: never yet."""
+    states = {state.kind: state for state in MirrorState.objects.all()}
+    count = workers_of(states.get(RECORD))
+    names = [Part(index, count).named(HEARTBEAT) for index in range(count)]
+    return {name: states[name].seen_at if name in states else None for name in names}

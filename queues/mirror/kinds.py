@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kube.objects.cluster import Event as EventObject
+from kube.objects.meta import KubeObject
 from kube.objects.node import Node as NodeObject
 from kube.objects.pod import Pod as PodObject
 from kube.objects.podgroup import PodGroup as PodGroupObject
@@ -67,13 +68,24 @@ def _touch_priority_class(
 ) -> None:
     if old is not None and new is not None and old.value == new.value:
         return
-    names = {row.name for row in (old, new) if row is not None}
-    groups = PodGroup.objects.filter(priority_class__in=names)
-    touched.groups.update(groups.values_list("key", flat=True))
+    touched.priority_classes.update(row.name for row in (old, new) if row is not None)
 
 
 def _touch_nothing(_old: object, _new: object, _touched: Touched) -> None:
     """Do nothing: no sums depend on these rows."""
+
+
+def _own_key(value: KubeObject) -> str:
+    return value.key
+
+
+def _group_of_pod(pod: PodObject) -> str:
+    """Return the key by which a pod is divided: one worker writes a pod group and all its pods."""
+    return rows.group_key(pod) or pod.key
+
+
+def _group_of_row(row: Pod) -> str:
+    return row.group or row.key
 
 
 KINDS: tuple[MirroredKind, ...] = (
@@ -98,6 +110,7 @@ KINDS: tuple[MirroredKind, ...] = (
         to_row=rows.node_row,
         touch=_touch_node,
         derived=frozenset(NODE_SUMS),
+        divided_by=_own_key,
     ),
     MirroredKind(
         resource=PODGROUPS,
@@ -108,6 +121,7 @@ KINDS: tuple[MirroredKind, ...] = (
         derived=frozenset(GROUP_SUMS),
         carry=_count_eviction,
         only={"is_lone_pod": False},
+        divided_by=_own_key,
     ),
     MirroredKind(
         resource=PODS,
@@ -117,6 +131,8 @@ KINDS: tuple[MirroredKind, ...] = (
         touch=_touch_pod,
         derived=frozenset({"devices"}),
         skips_equal=True,
+        divided_by=_group_of_pod,
+        row_divided_by=_group_of_row,
     ),
     MirroredKind(
         resource=EVENTS,

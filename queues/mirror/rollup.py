@@ -71,21 +71,53 @@ class Touched:
     queues: set[str] = field(default_factory=set)
     #: Queues that were created, deleted or put below another parent.
     moved_queues: set[str] = field(default_factory=set)
+    #: Priority classes whose value changed; the priorities of their groups are computed again.
+    priority_classes: set[str] = field(default_factory=set)
 
 
-def roll_up(touched: Touched, tree: TreeView, sources: ReasonSources) -> None:
-    """Compute the touched sums and record the changes; call it inside the chunk's transaction."""
-    touched.groups |= _groups_of(touched.pods)
-    if touched.moved_queues:
-        touched.groups |= _waiting_below(tree, touched.moved_queues)
+def _lock_nothing(_pods: Collection[str]) -> None:
+    """Lock no pods: nobody else writes them."""
+
+
+def roll_up(
+    touched: Touched,
+    tree: TreeView,
+    sources: ReasonSources,
+    *,
+    others: Mapping[live.Kind, Iterable[str]] | None = None,
+    lock_pods: Callable[[Collection[str]], None] = _lock_nothing,
+) -> None:
+    """Compute the touched sums and record the changes; call it inside the chunk's transaction.
+
+    Parameters
+    ----------
+    others : further entries of the live log, from `queues.mirror.handover`
+    lock_pods : called with keys before the rows of these pods are written
+    """
+    touched.groups |= groups_behind(touched, tree)
     changed_queues = _roll_up_groups(touched.groups, tree, sources)
-    _roll_up_nodes(touched.nodes)
+    _roll_up_nodes(touched.nodes, lock_pods)
     queues: set[str] = set()
     for name in changed_queues | touched.queues:
         queues.update(tree.path(name) or [name])
-    live.record("workload", touched.groups | _groups_of(touched.shown_pods))
-    live.record("node", touched.nodes)
-    live.record("queue", queues)
+    if touched.shown_pods:
+        # Under the lock of the log: a pod that is not visible yet is recorded later, by whoever writes it.
+        live.order_commits()
+    workloads = touched.groups | _groups_of(touched.shown_pods)
+    live.record_all(
+        {**(others or {}), "workload": workloads, "node": touched.nodes, "queue": queues}
+    )
+
+
+def groups_behind(touched: Touched, tree: TreeView) -> set[str]:
+    """Return the pod groups whose sums depend on the touched pods, queues and priority classes."""
+    groups = _groups_of(touched.pods)
+    if touched.moved_queues:
+        groups |= _waiting_below(tree, touched.moved_queues)
+    if touched.priority_classes:
+        of_class = PodGroup.objects.filter(priority_class__in=touched.priority_classes)
+        groups.update(of_class.values_list("key", flat=True))
+    return groups
 
 
 def _groups_of(pods: Collection[str]) -> set[str]:
@@ -259,7 +291,7 @@ def _hold_text(group: PodGroup) -> str:
     return hold.text if group.is_held and hold.applies(timezone.now()) else ""
 
 
-def _roll_up_nodes(names: set[str]) -> None:
+def _roll_up_nodes(names: set[str], lock_pods: Callable[[Collection[str]], None]) -> None:
     if not names:
         return
     nodes = Node.objects.in_bulk(names)
@@ -276,6 +308,7 @@ def _roll_up_nodes(names: set[str]) -> None:
             changed.append(node)
         reassigned += _assign_cells(node, pods[name])
     bulk.update(Node, changed, fields=NODE_SUMS)
+    lock_pods([pod.key for pod in reassigned])
     bulk.update(Pod, reassigned, fields=("devices",))
 
 

@@ -194,11 +194,16 @@ def _condition(condition: SchedulingCondition) -> dict[str, object]:
     }
 
 
+def group_key(pod: PodObject) -> str:
+    """Return the key of the pod group that a pod names; empty if it names none."""
+    name = pod.metadata.annotations.get(keys.POD_GROUP, "")
+    return f"{pod.metadata.namespace}/{_reference(name)}" if name else ""
+
+
 def pod_row(pod: PodObject) -> Pod:
     """Translate a pod, without its GPU cells, which the roll-up of its node sets."""
     meta, spec = pod.metadata, pod.spec
     demand = _demand(pod)
-    group_name = meta.annotations.get(keys.POD_GROUP, "")
     scheduled = pod.condition("PodScheduled")
     is_waiting = scheduled is not None and scheduled.status == "False"
     ready = pod.condition("Ready")
@@ -209,7 +214,7 @@ def pod_row(pod: PodObject) -> Pod:
         namespace=meta.namespace,
         name=meta.name,
         **identity(pod),
-        group=f"{meta.namespace}/{_reference(group_name)}" if group_name else "",
+        group=group_key(pod),
         scheduler=spec.scheduler_name[:MAX_NAME],
         queue=_reference(meta.labels.get(keys.QUEUE, "")),
         skips_grouping=meta.annotations.get(keys.SKIP) == "true",

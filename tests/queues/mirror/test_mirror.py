@@ -175,7 +175,7 @@ def test_live_changes_name_what_changed_and_all_queues_above(mirror: Mirror) -> 
 
 
 def test_rows_and_their_changes_are_committed_together(mirror: Mirror, monkeypatch: Any) -> None:
-    def fail(*_args: object) -> None:
+    def fail(*_args: object, **_options: object) -> None:
         raise RuntimeError("killed in between")
 
     monkeypatch.setattr("queues.mirror.writer.roll_up", fail)
