@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -101,6 +102,34 @@ def test_every_process_runs_the_command_of_the_supervisor(
     assert commands["operator"] == [*expected["operator"], "--deployments"]
     for name in commands.keys() - {"web", "controllers", "operator"}:
         assert commands[name] == expected[name]
+
+
+def test_each_worker_of_the_mirror_has_a_deployment_with_the_command_of_the_supervisor(
+    helm: Path, tmp_path: Path
+) -> None:
+    plan = replace(layout(tmp_path), mirror_workers=3)
+    expected = {
+        spec.name: _as_program(spec.command)
+        for spec in specs(plan, DesiredProcesses())
+        if spec.name.startswith("mirror")
+    }
+    running = processes(rendered(helm, "mirror.workers=3"))
+    shown = {name: item for name, item in running.items() if name.startswith("mirror")}
+    commands = {name: main_container(item)["command"] for name, item in shown.items()}
+    assert commands == expected
+    assert commands["mirror-2"][-4:] == ["--worker", "2", "--workers", "3"]
+    for name, item in shown.items():
+        assert item["metadata"]["name"] == f"kaiweb-{name}"
+        assert item["spec"]["strategy"] == {"type": "Recreate"}
+        assert item["spec"]["selector"]["matchLabels"]["app"] == f"kaiweb-{name}"
+        probe = main_container(item)["livenessProbe"]["exec"]["command"]
+        assert probe == ["kaiweb", "healthy", name]
+        assert variables(main_container(item))["KAIWEB_PROCESS"] == name
+
+
+def test_the_chart_refuses_a_mirror_without_workers(helm: Path) -> None:
+    with pytest.raises(HelmError, match="workers"):
+        rendered(helm, "mirror.workers=0")
 
 
 def test_every_process_has_the_account_of_the_supervisor(
