@@ -15,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kaiweb.settings.test")
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import connection, transaction  # noqa: E402
+from django.db import transaction  # noqa: E402
 
 from binder.models import BindRequest  # noqa: E402
 from kaiweb import mirror  # noqa: E402
-from kube.resources import PODGROUPS  # noqa: E402
 from queues import live  # noqa: E402
+from queues.mirror.feed import last_contacts  # noqa: E402
 from queues.mirror.part import Part  # noqa: E402
 from queues.models import (  # noqa: E402
     LiveChange,
@@ -48,9 +49,8 @@ from tests.queues.mirror.workers.history import (  # noqa: E402
     random_history,
 )
 
-EVENTS = 2_500
-SETTLE_S = 60.0
-START_S = 60.0
+EVENTS = 1_500
+QUIET_S, SETTLE_S, START_S = 6.0, 90.0, 90.0
 DIVISION_CHANGED = 3
 #: The version of a row that did not change otherwise, and GPU cells, depend on which events came together.
 LEFT_OUT = {"version", "devices"}
@@ -83,7 +83,8 @@ class Check:
         call_command("migrate", verbosity=0)
         self._show(0)
         self._divide(2)
-        self._await(lambda: live.epoch() and self._heartbeats() == 2, START_S, "the first start")
+        started = datetime.now(UTC)
+        self._await(lambda: self._all_heard_since(started), START_S, "the first start")
         shown = 0
         while shown < self.length:
             shown = min(self.length, shown + self.chance.randrange(20, 160))
@@ -170,28 +171,23 @@ class Check:
             )
             live.record("standing", [key])
 
-    def _heartbeats(self) -> int:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM queues_mirrorstate WHERE kind LIKE 'mirror%%'")
-            return int(cursor.fetchone()[0])
+    def _all_heard_since(self, moment: datetime) -> bool:
+        """Return whether each worker has been at work after a moment, also one that was started again lately."""
+        times = last_contacts().values()
+        return len(times) == len(self.children) and all(seen and seen > moment for seen in times)
 
     def _settled_tables(self) -> dict[str, dict[str, Any]]:
-        """Return the tables when they have not changed for a while, and all groups of the cluster are there."""
-        last_groups = set()
-        for change in random_history(self.seed, EVENTS):
-            if change.resource == PODGROUPS:
-                name = f"{NAMESPACE}/{change.body['metadata']['name']}"
-                (last_groups.discard if change.type == "DELETED" else last_groups.add)(name)
+        """Return the tables when all workers are at work and have changed nothing for a while."""
+        started = datetime.now(UTC)
+        self._await(lambda: self._all_heard_since(started), START_S, "signs of all workers")
         tables, since = tables_now(), time.monotonic()
-        deadline = time.monotonic() + SETTLE_S
-        while time.monotonic() < deadline:
+        deadline = since + SETTLE_S
+        while time.monotonic() - since < QUIET_S:
+            assert time.monotonic() < deadline, f"the tables still change after {SETTLE_S} s"
             time.sleep(0.5)
             now = tables_now()
             if now != tables:
                 tables, since = now, time.monotonic()
-            groups = {key for key in now["PodGroup"] if "/pod:" not in key}
-            if groups == last_groups and time.monotonic() - since > 8:
-                break
         return tables
 
     def _start_anew(self) -> None:
