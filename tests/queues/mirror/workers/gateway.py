@@ -29,6 +29,7 @@ class HistoryGateway:
     changes: Sequence[Change]
     visible: Path
     lags: random.Random = field(default_factory=random.Random)
+    lag_chance: float = LAG_CHANCE
 
     def get(self, resource: Resource, name: str, *, as_type: type[T], namespace: str = "") -> T:
         """Return a namespace; nothing else exists by name."""
@@ -77,7 +78,7 @@ class HistoryGateway:
             count = self._count()
             for change in self.changes[position:count]:
                 if change.resource == resource:
-                    if self.lags.random() < LAG_CHANCE:
+                    if self.lags.random() < self.lag_chance:
                         time.sleep(self.lags.random() * LAG_S)
                     item = convert(change.body, as_type)
                     yield WatchEvent(
