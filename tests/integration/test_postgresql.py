@@ -1,4 +1,4 @@
-"""An installation on PostgreSQL, as the README offers it: DATABASE_URL and nothing else."""
+"""An installation on PostgreSQL, as the README offers it, with two workers of the mirror."""
 
 from __future__ import annotations
 
@@ -26,11 +26,15 @@ spec:
 def test_everything_starts_on_postgresql_and_rest_answers_from_it(tmp_path: Path) -> None:
     with (
         postgres_or_skip() as url,
-        running_stack(tmp_path / "home", {"DATABASE_URL": url}) as stack,
+        running_stack(
+            tmp_path / "home", {"DATABASE_URL": url, "KAIWEB_MIRROR_WORKERS": "2"}
+        ) as stack,
         requests.Session() as session,
     ):
+        assert {"mirror", "mirror-1"} <= stack.pids().keys()
         ready = session.get(f"{stack.url}/readyz", timeout=10)
-        assert (ready.status_code, ready.json()["checks"]["database"]) == (200, "ok")
+        checks = ready.json()["checks"]
+        assert (ready.status_code, checks["database"], checks["mirror"]) == (200, "ok", "ok")
         log_in(session, stack)
         stack.kubectl("apply", "-f", "-", stdin=POD)
         workload = wait_until(

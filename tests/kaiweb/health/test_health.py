@@ -28,12 +28,14 @@ from kaiweb.health.checks import (
     MirrorCheck,
 )
 from kaiweb.health.views import Readiness
+from kaiweb.items.cluster import mirror_time
 from kaiweb.supervisor.desired import DesiredProcesses, write_desired
 from kaiweb.supervisor.watchdog import children_file
 from kube.process import progress
 from kube.process.left_out import HeldObject, add_entry
 from kube.resources import CONFIGS
 from queues.mirror.feed import write_heartbeat
+from queues.mirror.part import Part
 from queues.models import MirrorState
 from scheduler.models import SessionRecord
 from tests.fakes.gateway import FakeGateway
@@ -250,6 +252,23 @@ def test_a_long_cycle_that_reports_progress_is_no_fault(clock: Clock, home: Path
         assert "no scheduling cycle for 30 s" in check()
     finally:
         progress.stop()
+
+
+def test_of_several_workers_of_the_mirror_the_late_one_is_named(clock: Clock) -> None:
+    check = MirrorCheck(Freshness(clock))
+    now = timezone.now()
+    MirrorState.objects.create(kind="cluster", identity="uid", version=2, seen_at=now)
+    write_heartbeat(now, Part(0, 2))
+    assert check() == "mirror-1 has not met the cluster yet; see logs/mirror-1.log"
+    assert mirror_time() is None
+    earlier = now - timedelta(seconds=5)
+    write_heartbeat(earlier, Part(1, 2))
+    assert check() == ""
+    # The data is as old as that of the worker that is behind.
+    assert mirror_time() == earlier
+    clock.now += 31
+    write_heartbeat(now + timedelta(seconds=31), Part(0, 2))
+    assert check() == "mirror-1 has not heard of the cluster for 30 s; see logs/mirror-1.log"
 
 
 def test_a_mirror_that_is_late_is_reported(clock: Clock) -> None:

@@ -99,6 +99,45 @@ def test_a_new_shard_gets_a_port_that_stays_and_is_listed(tmp_path, monkeypatch)
     assert first in again
 
 
+def test_each_worker_of_the_mirror_is_a_process_that_knows_its_part(tmp_path, monkeypatch):
+    plan = _plan(tmp_path, monkeypatch, None)
+    one = {spec.name: spec for spec in specs(plan, DesiredProcesses())}
+    assert one["mirror"].command[-1] == "mirror_cluster"
+    monkeypatch.setenv("KAIWEB_MIRROR_WORKERS", "3")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://user@127.0.0.1/kaiweb")
+    several = {
+        spec.name: spec
+        for spec in specs(_plan(tmp_path, monkeypatch, None), DesiredProcesses())
+        if "mirror_cluster" in spec.command
+    }
+    assert {name: spec.command[-4:] for name, spec in several.items()} == {
+        "mirror": ("--worker", "0", "--workers", "3"),
+        "mirror-1": ("--worker", "1", "--workers", "3"),
+        "mirror-2": ("--worker", "2", "--workers", "3"),
+    }
+    # In a burst the rows come after the binds.
+    assert {spec.niceness for spec in several.values()} == {one["mirror"].niceness} == {5}
+    assert one["web"].niceness == 0
+
+
+@pytest.mark.parametrize(
+    ("count", "database", "problem"),
+    [
+        ("2", "", "expected 1, got 2: SQLite has one writer at a time"),
+        ("0", "", "expected 1 to 16, got 0"),
+        ("17", "postgresql://u@127.0.0.1/k", "expected 1 to 16, got 17"),
+        ("two", "", "expected a whole number >= 0, got 'two'"),
+    ],
+)
+def test_a_number_of_mirror_workers_that_cannot_work_is_refused(
+    monkeypatch, count, database, problem
+):
+    monkeypatch.setenv("KAIWEB_MIRROR_WORKERS", count)
+    monkeypatch.setenv("DATABASE_URL", database)
+    with pytest.raises(EnvError, match=f"KAIWEB_MIRROR_WORKERS: {problem}"):
+        check_environment()
+
+
 def test_what_the_config_asks_for_reaches_the_processes_it_concerns(tmp_path, monkeypatch):
     desired = DesiredProcesses(
         off=("binding",),
