@@ -148,6 +148,8 @@ class Upkeep:
 
     def _follow_log(self) -> None:
         """Compute what others changed since the last run: the scheduler's reasons, and what workers handed over."""
+        if live.position() == self.read_position:
+            return
         is_alone = self.writer.part.is_alone
         if not is_alone and not live.reaches_back_to(self.read_position):
             log.warning("the live log was cut before it was read: all sums are computed again")

@@ -24,7 +24,7 @@ from kube.gateway import EventType, Listing, WatchEvent
 from kube.resources import Resource
 from kube.store import version_number, version_of
 from queues.mirror.part import Part
-from queues.mirror.turns import RECORD, workers_of
+from queues.mirror.turns import RECORD, turn, workers_of
 from queues.mirror.writer import Deletion, MirroredKind, Writer
 from queues.models import MirrorState
 
@@ -163,8 +163,10 @@ class Mirror:
         values: dict[str, Any] = {"version": version, "seen_at": now}
         if is_list:
             values["listed_at"] = now
-        name = self.writer.part.named(kind.resource.kind)
-        MirrorState.objects.update_or_create(kind=name, defaults=values)
+        part = self.writer.part
+        with turn(part):
+            name = part.named(kind.resource.kind)
+            MirrorState.objects.update_or_create(kind=name, defaults=values)
 
 
 def write_heartbeat(now: datetime, part: Part | None = None, position: int = 0) -> None:

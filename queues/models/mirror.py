@@ -299,8 +299,11 @@ class MirrorState(models.Model):
 
     Attributes
     ----------
+    kind : further workers of the mirror have rows of their own, `Pod-1` and so on (`queues.mirror.part`)
+    version : in the row `mirror`, the position of the live log up to which the worker has read
     listed_at : when all objects of the kind were last read
-    identity : the uid of the cluster, in the one row that records which cluster is mirrored
+    identity : the uid of the cluster, in the one row that records which cluster is mirrored; its version is the
+        number of workers (0: one)
     """
 
     kind = models.CharField(max_length=64, primary_key=True)
