@@ -91,7 +91,7 @@ class Check:
             self._show(shown)
             self._write_standings()
             time.sleep(self.chance.random() * 0.6)
-            self._disturb(may_divide=shown < self.length / 3)
+            self._disturb(shown / self.length)
         several = self._settled_tables()
         self._end_all()
         faults = cell_faults()
@@ -104,12 +104,16 @@ class Check:
         )
         return [*faults, *differences(several, alone)]
 
-    def _disturb(self, *, may_divide: bool) -> None:
-        """Kill a worker now and then. Another division sums up everything, so it comes only early."""
+    def _disturb(self, progress: float) -> None:
+        """Kill a worker now and then, and always near the end, so that it misses the last events.
+
+        Another division sums up everything, which would hide what was lost before, so it comes only early.
+        """
         draw = self.chance.random()
+        may_divide = progress < 1 / 3
         if not may_divide and len(self.children) == 1:
             self._divide(3)
-        elif draw < 0.25:
+        elif draw < 0.3 or 0.8 < progress < 1:
             part = self.chance.choice(list(self.children))
             self.children[part].kill()
             self.children[part].wait()

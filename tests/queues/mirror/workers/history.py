@@ -21,7 +21,7 @@ from kube.resources import (
 
 CREATED = "2026-11-29T12:00:00Z"
 FIRST_VERSION = 100
-NODE_NAMES = [f"node-{number}" for number in range(8)]
+NODE_NAMES = [f"node-{number}" for number in range(40)]
 QUEUE_NAMES = [f"queue-{number}" for number in range(6)]
 CLASS_NAMES = ["build", "train"]
 GROUP_NAMES = [f"g{number}" for number in range(30)]
@@ -78,7 +78,7 @@ def random_history(seed: int, length: int) -> list[Change]:
     history = History(random.Random(seed))
     steps: list[tuple[Callable[[History], None], int]] = [
         (_change_pod, 60), (_change_group, 12), (_change_bind, 10),
-        (_change_queue, 6), (_change_class, 3), (_change_node, 6),
+        (_change_queue, 6), (_change_class, 3), (_change_node, 12),
     ]  # fmt: skip
     while len(history.changes) < length:
         step = history.chance.choices([s for s, _ in steps], [weight for _, weight in steps])[0]
