@@ -26,7 +26,7 @@ from kaiweb.api.views import (
     workload_actions,
     workloads,
 )
-from kaiweb.api.views.details import manifests, timeline, topologies
+from kaiweb.api.views.details import manifests, timeline, topologies, utilisation
 from kaiweb.api.views.details import queues as queue_details
 from kaiweb.api.views.reports import audit, months
 from kaiweb.api.views.shards import settings, shards, snapshot
@@ -69,6 +69,11 @@ urlpatterns = [
     path(f"{WORKLOAD}/yaml", manifests.WorkloadManifest.as_view(), name="workload-yaml"),
     path(f"{WORKLOAD}/events", manifests.WorkloadEvents.as_view(), name="workload-events"),
     path(f"{WORKLOAD}/timeline", timeline.WorkloadTimeline.as_view(), name="workload-timeline"),
+    path(
+        f"{WORKLOAD}/utilisation",
+        utilisation.WorkloadUtilisation.as_view(),
+        name="workload-utilisation",
+    ),
     path(f"{WORKLOAD}/pods", workloads.WorkloadPods.as_view(), name="workload-pods"),
     path("nodes", nodes.Nodes.as_view(), name="nodes"),
     path("nodes/<str:name>", nodes.NodeDetail.as_view(), name="node"),

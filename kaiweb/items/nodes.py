@@ -9,7 +9,10 @@ from typing import Any
 from django.utils import timezone
 
 from kaiweb.items.amounts import rounded, timestamp
+from kaiweb.items.utilisation import device_fields, node_fields
 from kaiweb.items.workloads import pod_state
+from kaiweb.utilisation.current import devices_by_pod, of_cell
+from kaiweb.utilisation.models import DeviceUtilisation
 from kube.objects.pod import FINISHED_PHASES
 from queues.models import Node, Pod, PodGroup
 from scheduler.models import RestingNode
@@ -17,6 +20,7 @@ from scheduler.models import RestingNode
 MIB = 1 << 20
 #: A node with more GPUs than any machine has does not fill every answer and frame.
 MAX_SHOWN_DEVICES = 1024
+Devices = Mapping[str, list[DeviceUtilisation]]
 
 
 def node_items(names: Collection[str] | None = None) -> list[dict[str, Any]]:
@@ -38,7 +42,9 @@ def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict
     groups = {pod.group for on_node in pods.values() for pod in on_node if pod.group}
     queues = _queues(groups, is_everything)
     resting = {row.name: row for row in RestingNode.objects.filter(until__gt=timezone.now())}
-    return [_item(node, pods[node.name], queues, resting.get(node.name)) for node in nodes]
+    names = None if is_everything else [node.name for node in nodes]
+    devices = devices_by_pod(timezone.now(), names)
+    return [_item(node, pods[node.name], queues, devices, resting.get(node.name)) for node in nodes]
 
 
 def pods_of(node: str) -> list[dict[str, Any]]:
@@ -72,8 +78,13 @@ def _queues(groups: Collection[str], is_everything: bool) -> Mapping[str, str]:
 
 
 def _item(
-    node: Node, pods: list[Pod], queues: Mapping[str, str], rest: RestingNode | None
+    node: Node,
+    pods: list[Pod],
+    queues: Mapping[str, str],
+    devices: Devices,
+    rest: RestingNode | None,
 ) -> dict[str, Any]:
+    cells = _cells(node, pods, queues, devices)
     return {
         "name": node.name,
         "model": node.model,
@@ -90,11 +101,14 @@ def _item(
         "memory": {"allocatable": rounded(node.memory), "allocated": rounded(node.used_memory)},
         "pods": node.pods,
         "taints": node.taints,
-        "devices": _cells(node, pods, queues),
+        **node_fields(cells),
+        "devices": cells,
     }
 
 
-def _cells(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> list[dict[str, Any]]:
+def _cells(
+    node: Node, pods: list[Pod], queues: Mapping[str, str], devices: Devices
+) -> list[dict[str, Any]]:
     cells: list[dict[str, Any]] = [
         {
             "index": index,
@@ -102,6 +116,7 @@ def _cells(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> list[dict[
             "used": 0,
             "group": "",
             "holders": [],
+            **device_fields(None),
         }
         for index in range(min(node.gpus, MAX_SHOWN_DEVICES))
     ]
@@ -109,6 +124,9 @@ def _cells(node: Node, pods: list[Pod], queues: Mapping[str, str]) -> list[dict[
         for position, index in enumerate(pod.devices):
             if index < len(cells):
                 _fill(cells[index], pod, position, queues)
+                row = of_cell(devices.get(pod.key, []), position)
+                if row is not None:
+                    cells[index] |= device_fields(row)
     # Kubernetes counts unhealthy devices without naming them, so the last free cells stand for them.
     broken = node.gpus - node.gpus_healthy
     for cell in reversed(cells):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,9 @@ from django.utils import timezone
 from binder.models import BindRequest
 from kaiweb.items.amounts import rounded, timestamp
 from kaiweb.items.explanation import explain
+from kaiweb.items.utilisation import workload_fields
+from kaiweb.utilisation.current import workload_rows
+from kaiweb.utilisation.models import WorkloadUtilisation
 from kube.objects.pod import FINISHED_PHASES
 from kube.objects.podgroup import NON_PREEMPTIBLE, SEMI_PREEMPTIBLE
 from kube.values.times import time_or_none
@@ -28,11 +31,19 @@ PREEMPTIBLE_BELOW = 100
 def workload_items(keys: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the items of these pod groups (`namespace/name`), or of all groups, sorted by key."""
     rows = PodGroup.objects.all() if keys is None else PodGroup.objects.filter(key__in=keys)
-    return [workload_item(row) for row in rows.order_by("key")]
+    return items_of(list(rows.order_by("key")), is_everything=keys is None)
 
 
-def workload_item(row: PodGroup) -> dict[str, Any]:
-    """Return the item of a pod group."""
+def items_of(rows: Sequence[PodGroup], *, is_everything: bool = False) -> list[dict[str, Any]]:
+    """Return the items of these rows."""
+    utilisation = workload_rows(timezone.now())
+    if not is_everything:
+        utilisation = utilisation.filter(workload__in=[row.key for row in rows])
+    by_key = {use.workload: use for use in utilisation}
+    return [_item(row, by_key.get(row.key)) for row in rows]
+
+
+def _item(row: PodGroup, use: WorkloadUtilisation | None) -> dict[str, Any]:
     return {
         "namespace": row.namespace,
         "name": row.name,
@@ -51,6 +62,7 @@ def workload_item(row: PodGroup) -> dict[str, Any]:
         "gated": row.pods_gated,
         "gpu": rounded(row.gpu),
         "gpuKind": row.gpu_kind,
+        **workload_fields(use),
         "nodes": row.nodes,
         "hold": _hold(row),
         "reason": row.reason_code,
@@ -81,16 +93,16 @@ def is_preemptible(row: PodGroup) -> bool:
 
 def detail_items(keys: Collection[str]) -> list[dict[str, Any]]:
     """Return the items of these pod groups with their pods and their explanation."""
-    rows = PodGroup.objects.filter(key__in=keys).order_by("key")
+    rows = list(PodGroup.objects.filter(key__in=keys).order_by("key"))
     pods = pod_items(keys)
     return [
         {
-            **workload_item(row),
+            **item,
             "subGroups": row.sub_groups,
             "podList": pods.get(row.key, []),
             "explain": explain(row),
         }
-        for row in rows
+        for row, item in zip(rows, items_of(rows), strict=True)
     ]
 
 

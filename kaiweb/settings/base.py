@@ -41,6 +41,11 @@ KAIWEB_GPU_PRICES = env.prices("KAIWEB_GPU_PRICES")
 KAIWEB_CURRENCY = env.text("KAIWEB_CURRENCY", "EUR")
 # Private networks that webhooks of Settings > Notifications may reach.
 KAIWEB_NOTIFY_NETWORKS = env.networks("KAIWEB_NOTIFY_NETWORKS")
+# Where the series of the DCGM exporter are read; by default from the Prometheus of the Config.
+KAIWEB_PROMETHEUS_URL = env.http_url("KAIWEB_PROMETHEUS_URL")
+KAIWEB_PROMETHEUS_TOKEN_FILE = env.text("KAIWEB_PROMETHEUS_TOKEN_FILE")
+# A GPU that a pod holds counts as idle below this utilisation in percent.
+KAIWEB_IDLE_BELOW_PERCENT = env.number("KAIWEB_IDLE_BELOW_PERCENT", 5)
 KAIWEB_VERSION = __version__
 
 # Log-in through an identity provider.
@@ -91,6 +96,7 @@ INSTALLED_APPS = [
     "kaiweb",
     "kaiweb.usage",
     "kaiweb.notifications",
+    "kaiweb.utilisation",
 ]
 
 MIDDLEWARE = [

@@ -12,6 +12,8 @@ REDIS_URL = env.redis_url()
 TICK_S = 1.0
 # Seconds between two samples of the usage history; 0: no history.
 KAIWEB_USAGE_SAMPLE_S = env.number("KAIWEB_USAGE_SAMPLE_S", 20)
+# Seconds between two readings of the utilisation of GPUs; 0: none.
+KAIWEB_UTILISATION_SAMPLE_S = env.number("KAIWEB_UTILISATION_SAMPLE_S", 30)
 
 _sentinels = sentinel_group(REDIS_URL)
 CELERY_BROKER_URL = _sentinels.celery_url() if _sentinels else REDIS_URL
@@ -102,6 +104,12 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
             "task": "kaiweb.usage.tasks.close_days",
             "schedule": 900.0,
             "options": {"queue": "default", "expires": 800.0},
+        }
+    if KAIWEB_UTILISATION_SAMPLE_S:
+        ticks["read-utilisation"] = {
+            "task": "kaiweb.utilisation.tasks.read",
+            "schedule": float(KAIWEB_UTILISATION_SAMPLE_S),
+            "options": {"queue": "default", "expires": 0.75 * KAIWEB_UTILISATION_SAMPLE_S},
         }
     return ticks
 

@@ -57,6 +57,19 @@ def is_private_address(url: str) -> bool:
     return bool(parts.hostname) and (parts.scheme == "https" or is_near)
 
 
+def http_url(name: str, *, env: Mapping[str, str] = ENVIRON) -> str:
+    """Return an address with http:// or https:// and a host; "" when the variable is unset or empty."""
+    url = text(name, env=env)
+    if not url:
+        return ""
+    parts = _split(name, url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username:
+        raise EnvError(
+            f"{name}: expected http:// or https:// with a host and no user name, got '{without_password(url)}'"
+        )
+    return url
+
+
 def flag(name: str, default: bool, *, env: Mapping[str, str] = ENVIRON) -> bool:
     """Return whether an environment variable is true; `default` if it is not set."""
     raw = env.get(name)

@@ -16,8 +16,9 @@ from django.db.models import Exists, Max, Model, OuterRef, Sum
 from kaiweb.usage import tiers
 from kaiweb.usage.models import ModelUse, OwnerUse, QueueBounds, QueueUse, Span
 from kaiweb.usage.sampler import longest_interval
+from kaiweb.utilisation.models import UtilisationUse
 
-SUMMED: tuple[type[Any], ...] = (QueueUse, OwnerUse, ModelUse)
+SUMMED: tuple[type[Any], ...] = (QueueUse, OwnerUse, ModelUse, UtilisationUse)
 TRIMMED: tuple[type[Any], ...] = (*SUMMED, Span)
 
 

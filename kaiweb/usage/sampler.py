@@ -18,8 +18,9 @@ from django.db.models import Max, Q, Sum
 from kaiweb.items.cluster import mirror_time
 from kaiweb.usage.models import Clock, ModelUse, OwnerUse, QueueBounds, QueueUse, Span
 from kaiweb.usage.tiers import RAW
-from kube.objects.pod import FINISHED_PHASES
-from queues.models import Node, Pod, PodGroup, Queue, WorkloadState
+from kaiweb.utilisation.current import Use, use_by_pod
+from kaiweb.utilisation.models import UtilisationUse
+from queues.models import Node, PodGroup, Queue, WorkloadState
 from queues.tree import hierarchy
 from queues.tree.shape import QueueShape
 from queues.tree.unlimited import UNLIMITED
@@ -33,10 +34,18 @@ ENDED = (WorkloadState.FINISHED, WorkloadState.FAILED)
 
 @dataclass(slots=True)
 class Held:
-    """GPUs that are allocated, and GPUs that are waited for."""
+    """GPUs that are allocated, and GPUs that are waited for.
+
+    Attributes
+    ----------
+    known : allocated GPUs whose utilisation is known
+    idle : those of them that are not used
+    """
 
     allocated: float = 0.0
     waiting: float = 0.0
+    known: float = 0.0
+    idle: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +78,15 @@ def sample(now: datetime) -> bool:
         _note_bounds(queues, now)
         # The first sample has no time before it; a late one leaves a gap.
         if timedelta() < elapsed <= longest_interval():
-            _write(start, elapsed.total_seconds(), queues)
+            _write(start, now, queues)
     return True
 
 
-def _write(start: datetime, seconds: float, queues: list[Queue]) -> None:
+def _write(start: datetime, now: datetime, queues: list[Queue]) -> None:
+    seconds = (now - start).total_seconds()
     tree = {row.name: QueueShape(name=row.name, parent=row.parent) for row in queues}
     quota = {row.name: _quota(row) for row in queues}
-    holders = _holders()
+    holders = _holders(now)
     by_queue = _with_ancestors(holders, tree)
     in_quota = {
         name: min(usage.allocated, quota.get(name, 0.0)) for name, usage in by_queue.items()
@@ -109,6 +119,19 @@ def _write(start: datetime, seconds: float, queues: list[Queue]) -> None:
         for key, usage in holders.items()
     )
     ModelUse.objects.bulk_create(_model_rows(start, seconds))
+    UtilisationUse.objects.bulk_create(
+        UtilisationUse(
+            tier=RAW,
+            start=start,
+            queue=key.queue,
+            owner=key.owner,
+            model=key.model,
+            known=usage.known * seconds,
+            idle=usage.idle * seconds,
+        )
+        for key, usage in holders.items()
+        if usage.known
+    )
 
 
 def _quota(row: Queue) -> float:
@@ -123,34 +146,35 @@ def _ratio(in_quota: Mapping[str, float], by_queue: Mapping[str, Held], queue: s
     return in_quota[queue] / allocated if allocated else 0.0
 
 
-def _holders() -> dict[HolderKey, Held]:
+def _holders(now: datetime) -> dict[HolderKey, Held]:
     """Return what the workloads of each queue, user and model hold and wait for."""
     groups = PodGroup.objects.filter(
         Q(allocated_gpu__gt=0) | Q(pods_pending__gt=0, gpu__gt=0)
     ).exclude(state__in=ENDED)
     columns = ("key", "queue", "user", "gpu", "allocated_gpu", "pods_pending")
-    models = _models_of_groups()
+    models = _models_of_groups(now)
     holders: dict[HolderKey, Held] = defaultdict(Held)
     for key, queue, user, gpu, allocated, pending in groups.order_by().values_list(*columns):
         if allocated:
-            parts = models.get(key, {"": 1.0})
-            sum_of_parts = sum(parts.values())
+            parts = models.get(key, {"": Use(held=1.0)})
+            factor = allocated / sum(part.held for part in parts.values())
             for model, part in parts.items():
-                holders[HolderKey(queue, user, model)].allocated += allocated * part / sum_of_parts
+                holder = holders[HolderKey(queue, user, model)]
+                holder.allocated += part.held * factor
+                holder.known += part.known * factor
+                holder.idle += part.idle * factor
         if pending and gpu > allocated:
             holders[HolderKey(queue, user, "")].waiting += gpu - allocated
     return holders
 
 
-def _models_of_groups() -> dict[str, dict[str, float]]:
+def _models_of_groups(now: datetime) -> dict[str, dict[str, Use]]:
     """Return for each pod group how its bound pods are spread over GPU models; only the proportions matter."""
     model_of_node = dict(Node.objects.order_by().values_list("name", "model"))
-    pods = Pod.objects.exclude(node="").exclude(group="").exclude(gpu_kind="none")
-    running = pods.exclude(phase__in=FINISHED_PHASES).order_by()
-    spread: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    for group, node, gpu in running.values_list("group", "node", "gpu"):
-        # A pod that asks for GPU memory has no count of devices.
-        spread[group][model_of_node.get(node, "")] += gpu or 1.0
+    spread: dict[str, dict[str, Use]] = defaultdict(lambda: defaultdict(Use))
+    for group, node, use in use_by_pod(now).values():
+        if group:
+            spread[group][model_of_node.get(node, "")].add(use)
     return spread
 
 

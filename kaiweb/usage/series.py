@@ -11,6 +11,7 @@ from typing import Any
 from kaiweb.items.amounts import Number, rounded, timestamp
 from kaiweb.usage.models import ModelUse, OwnerUse, QueueBounds, QueueUse
 from kaiweb.usage.ranges import Range, covered_seconds, rows_in, sums_by
+from kaiweb.utilisation.models import UtilisationUse
 from queues.tree.unlimited import UNLIMITED, UNLIMITED_WORD
 
 AVERAGES = ("allocated", "waiting", "share")
@@ -93,7 +94,9 @@ def _bound(value: float | None) -> Number | str | None:
 
 
 def usage_series(span: Range, queues: Collection[str] | None) -> dict[str, Any]:
-    """Return the GPU-hours of each step: in quota, over quota, waited for, and idle in the whole cluster.
+    """Return the GPU-hours of each step: in quota, over quota, waited for, held but not used, and idle in the cluster.
+
+    Those held but not used are None where no utilisation is known.
 
     Parameters
     ----------
@@ -104,10 +107,12 @@ def usage_series(span: Range, queues: Collection[str] | None) -> dict[str, Any]:
     count = len(covered)
     used = {column: [0.0] * count for column in OwnerUse.SUMS}
     of_nodes = {column: [0.0] * count for column in ModelUse.SUMS}
+    of_devices = {column: [0.0] * count for column in UtilisationUse.SUMS}
     for piece in pieces:
         for rows, sums, columns in (
             (rows_in(piece, OwnerUse, queues), used, OwnerUse.SUMS),
             (rows_in(piece, ModelUse), of_nodes, ModelUse.SUMS),
+            (rows_in(piece, UtilisationUse, queues), of_devices, UtilisationUse.SUMS),
         ):
             for start, *values in sums_by(rows, ("start",), columns):
                 for column, value in zip(columns, values, strict=True):
@@ -127,6 +132,7 @@ def usage_series(span: Range, queues: Collection[str] | None) -> dict[str, Any]:
         "waitingHours": _hours(used["waiting"], covered),
         "capacityHours": _hours(of_nodes["capacity"], covered),
         "idleHours": _hours(idle, covered),
+        "allocatedButIdleHours": _hours(of_devices["idle"], of_devices["known"]),
     }
 
 

@@ -14,6 +14,7 @@ from kaiweb.items.amounts import Number, rounded
 from kaiweb.usage import prices
 from kaiweb.usage.models import ModelUse, OwnerUse, QueueUse
 from kaiweb.usage.ranges import Range, rows_in, sums_by
+from kaiweb.utilisation.models import UtilisationUse
 from queues.tree import hierarchy
 
 HOUR_S = 3600
@@ -29,11 +30,19 @@ class By(StrEnum):
 
 @dataclass(slots=True)
 class Used:
-    """GPU-seconds of one row, and the allocated ones by period of prices and GPU model for its cost."""
+    """GPU-seconds of one row, and the allocated ones by period of prices and GPU model for its cost.
+
+    Attributes
+    ----------
+    known : allocated GPU-seconds with known utilisation
+    idle : those of them that were not used
+    """
 
     allocated: float = 0.0
     in_quota: float = 0.0
     waiting: float = 0.0
+    known: float = 0.0
+    idle: float = 0.0
     by_model: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
 
     def add(self, allocated: float, in_quota: float, waiting: float) -> None:
@@ -67,6 +76,16 @@ def usage_items(
                     usage_by_key[key].add(allocated, in_quota, waiting)
             total.by_model[period, model] += allocated
             total.add(allocated, in_quota, waiting)
+        rows = sums_by(
+            rows_in(piece, UtilisationUse, queues), UtilisationUse.KEYS, UtilisationUse.SUMS
+        )
+        for queue, owner, model, known, idle in rows:
+            for row in (
+                total,
+                *(usage_by_key[key] for key in _keys(by, queue, owner, model, tree, queues)),
+            ):
+                row.known += known
+                row.idle += idle
         # What is in quota is measured by the quota of each queue, so the rows of users do not add up to it.
         if by == By.QUEUE:
             rows = rows_in(piece, QueueUse, queues)
@@ -102,6 +121,7 @@ def _amounts(usage: Used, price_list: prices.PriceList) -> dict[str, Any]:
         "inQuotaHours": _hours(usage.in_quota),
         "overQuotaHours": _hours(usage.allocated - usage.in_quota),
         "waitingHours": _hours(usage.waiting),
+        **_not_used(usage.allocated, usage.known, usage.idle),
         "cost": price_list.cost(hours_by_model),
     }
 
@@ -110,21 +130,30 @@ def _hours(seconds: float) -> Number:
     return rounded(max(0.0, seconds) / HOUR_S)
 
 
-def capacity(span: Range) -> dict[str, Any]:
-    """Return the GPU-hours of the whole cluster: what there was, what pods held, what was idle.
+def _not_used(allocated: float, known: float, idle: float) -> dict[str, Any]:
+    """Return the held hours that were not used, None if none of them is known, and those of which it is not known."""
+    unknown = max(0.0, allocated - known)
+    return {
+        "allocatedButIdleHours": _hours(idle) if known or not allocated else None,
+        "utilisationUnknownHours": _hours(unknown),
+    }
 
-    Which of the held hours were not used cannot be told without the utilisation metrics of the devices (DCGM).
-    """
-    existing = held = 0.0
+
+def capacity(span: Range) -> dict[str, Any]:
+    """Return the GPU-hours of the whole cluster: what there was, what pods held, what was idle, what was held but not used."""
+    existing = held = known = idle = 0.0
     for piece in span.pieces():
         row = rows_in(piece, ModelUse).aggregate(
             capacity=Sum("capacity"), allocated=Sum("allocated")
         )
         existing += row["capacity"] or 0.0
         held += row["allocated"] or 0.0
+        row = rows_in(piece, UtilisationUse).aggregate(known=Sum("known"), idle=Sum("idle"))
+        known += row["known"] or 0.0
+        idle += row["idle"] or 0.0
     return {
         "capacityHours": _hours(existing),
         "allocatedHours": _hours(held),
         "idleHours": _hours(existing - held),
-        "allocatedButIdleHours": None,
+        **_not_used(held, known, idle),
     }

@@ -141,11 +141,17 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Return nothing, which makes the redirect an HTTPError."""
 
 
-def http_get(address: str, timeout_s: float) -> bytes:
-    """Read one address; only http and https, no redirects, no more than `MAX_ANSWER` bytes.
+def http_get(
+    address: str,
+    timeout_s: float,
+    headers: Mapping[str, str] | None = None,
+    max_bytes: int | None = None,
+) -> bytes:
+    """Read one address; only http and https, no redirects, no more than `max_bytes` (`MAX_ANSWER`).
 
     The timeout holds for each wait and for the whole.
     """
+    limit = max_bytes or MAX_ANSWER
     if not address.startswith(("http://", "https://")):
         raise UsageError(f"expected an http(s) address of Prometheus, got {address!r}")
     deadline = time.monotonic() + timeout_s
@@ -154,11 +160,12 @@ def http_get(address: str, timeout_s: float) -> bytes:
     opener = urllib.request.OpenerDirector()
     for handler in _HANDLERS:
         opener.add_handler(handler())
-    with opener.open(address, timeout=timeout_s) as answer:
+    request = urllib.request.Request(address, headers=dict(headers or {}))
+    with opener.open(request, timeout=timeout_s) as answer:
         while part := answer.read1(READ_BYTES):
             body += part
-            if len(body) > MAX_ANSWER:
-                raise OSError(f"expected an answer of at most {MAX_ANSWER} bytes, got more")
+            if len(body) > limit:
+                raise OSError(f"expected an answer of at most {limit} bytes, got more")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"the answer was not complete after {timeout_s:g} s")
     return bytes(body)

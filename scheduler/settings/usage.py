@@ -117,6 +117,14 @@ class UsageConfig:
     params: UsageParams = field(default_factory=UsageParams)
 
 
+def prometheus_address(config: Config | None) -> str:
+    """Return the address of the Prometheus that the installation's Config names, or that it asks for; "" without one."""
+    spec = (config or Config()).spec
+    if spec.prometheus.external_prometheus_url or not spec.prometheus.enabled:
+        return spec.prometheus.external_prometheus_url
+    return f"http://usage-prometheus.{spec.namespace}.svc.cluster.local:9090"
+
+
 def with_connection(
     body: Mapping[str, Any] | None, config: Config | None
 ) -> Mapping[str, Any] | None:
@@ -130,10 +138,7 @@ def with_connection(
         return body
     if body.get("connectionString") or body.get("connectionStringEnvVar"):
         return body
-    spec = (config or Config()).spec
-    address = spec.prometheus.external_prometheus_url
-    if not address and spec.prometheus.enabled:
-        address = f"http://usage-prometheus.{spec.namespace}.svc.cluster.local:9090"
+    address = prometheus_address(config)
     if not address:
         raise UsageConfigError(
             "prometheus connection string not configured: usageDBConfig has neither connectionString "

@@ -31,6 +31,7 @@ WORKLOAD_FILTERS = [
     _query("namespace", "Namespaces."),
     _query("owner", "Names of owning objects."),
     _query("createdAfter", "Only workloads created at this time or later.", OpenApiTypes.DATETIME),
+    _query("idle", "Only workloads with GPUs that they do not use.", OpenApiTypes.BOOL),
 ]
 VERIFY = _query(
     "verify", "Also what would unblock it, tried in simulations (up to 15 s).", OpenApiTypes.BOOL
@@ -39,6 +40,7 @@ ORDER_FILTERS = [*PAGE, _query("pool", "Node pool; empty for the default one.")]
 NODE_FILTERS = [*PAGE, _Q, _query("pool", "Node pools."), _query("model", "GPU models.")]
 GPU_FILTERS = [
     *PAGE, _query("node", "Nodes."), _query("model", "GPU models."), _query("state", "States."),
+    _query("idle", "Only allocated GPUs that are not used.", OpenApiTypes.BOOL),
 ]  # fmt: skip
 PERIOD = [
     _query("from", "Start, RFC 3339; by default seven days before the end.", OpenApiTypes.DATETIME),

@@ -20,6 +20,11 @@ class Device(s.Serializer[object]):
     used = s.FloatField()
     group = s.CharField(allow_blank=True)
     holders = Holder(many=True)
+    utilisation = s.FloatField(allow_null=True, help_text="in percent; null: unknown, or free")
+    idleSince = s.DateTimeField(
+        allow_null=True,
+        help_text="since when the pods that hold it do not use it; null: they do, or unknown",
+    )
 
 
 class Gpu(Device):
@@ -63,6 +68,10 @@ class Node(s.Serializer[object]):
     gpuTotal = s.IntegerField()
     gpuAllocated = s.FloatField()
     gpuMemoryBytes = s.IntegerField()
+    gpuUtilisation = s.FloatField(
+        allow_null=True, help_text="mean of its allocated GPUs in percent; null: unknown"
+    )
+    gpuIdle = s.IntegerField(allow_null=True, help_text="allocated but idle; null: unknown")
     cpu = Taken()
     memory = Taken()
     pods = s.IntegerField()

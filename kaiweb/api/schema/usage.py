@@ -66,9 +66,22 @@ class UsageHistory(Steps):
     waitingHours = Series()
     capacityHours = Series()
     idleHours = Series()
+    allocatedButIdleHours = Series(
+        help_text="Held but not used; null where no utilisation of GPUs is known."
+    )
 
 
-class UsageAmounts(s.Serializer[object]):
+class NotUsed(s.Serializer[object]):
+    allocatedButIdleHours = s.FloatField(
+        allow_null=True,
+        help_text="held by pods whose GPUs were not used; null: unknown without the metrics of the devices (DCGM)",
+    )
+    utilisationUnknownHours = s.FloatField(
+        help_text="held by pods, and of which it is not known whether they were used"
+    )
+
+
+class UsageAmounts(NotUsed):
     gpuHours = s.FloatField()
     inQuotaHours = s.FloatField()
     overQuotaHours = s.FloatField()
@@ -80,13 +93,18 @@ class UsageRow(UsageAmounts):
     key = s.CharField(allow_blank=True)
 
 
-class CapacityHours(s.Serializer[object]):
+class CapacityHours(NotUsed):
     capacityHours = s.FloatField()
     allocatedHours = s.FloatField()
     idleHours = s.FloatField()
-    allocatedButIdleHours = s.FloatField(
-        allow_null=True, help_text="null: unknown without the metrics of the devices (DCGM)"
-    )
+
+
+class UtilisationSource(s.Serializer[object]):
+    idleBelowPercent = s.IntegerField(help_text="a held GPU counts as idle below this utilisation")
+    readAt = s.DateTimeField(allow_null=True, help_text="of the last reading; null: there was none")
+    devices = s.IntegerField(help_text="GPUs whose utilisation the last reading had")
+    error = s.CharField(allow_blank=True, help_text="why the last attempt failed")
+    configured = s.BooleanField(help_text="whether a Prometheus is known")
 
 
 class UsageReport(Page):
@@ -96,6 +114,7 @@ class UsageReport(Page):
     coveredSeconds = s.FloatField()
     total = UsageAmounts()
     cluster = CapacityHours()
+    utilisation = UtilisationSource()
     currency = s.CharField(allow_null=True)
 
     def get_fields(self) -> Fields:

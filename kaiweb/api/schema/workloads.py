@@ -36,6 +36,15 @@ class Workload(s.Serializer[object]):
     gated = s.IntegerField()
     gpu = s.FloatField()
     gpuKind = s.ChoiceField(choices=["whole", "fraction", "memory", "none"])
+    gpuUtilisation = s.FloatField(
+        allow_null=True, help_text="mean of its GPUs in percent; null: unknown"
+    )
+    gpuIdle = s.FloatField(
+        allow_null=True, help_text="GPUs that it holds but does not use; null: unknown"
+    )
+    idleSince = s.DateTimeField(
+        allow_null=True, help_text="since when it uses none of its GPUs; null: it does, or unknown"
+    )
     nodes = s.ListField(child=s.CharField())
     hold = HoldState(allow_null=True, required=False)
     reason = s.CharField(allow_blank=True)
@@ -51,6 +60,15 @@ class Workload(s.Serializer[object]):
     )
     evictions = s.IntegerField()
     rv = s.CharField()
+
+
+class WorkloadUtilisationCourse(s.Serializer[object]):
+    stepSeconds = s.IntegerField()
+    times = s.ListField(child=s.DateTimeField(), help_text="starts of the steps")
+    utilisation = s.ListField(
+        child=s.FloatField(allow_null=True),
+        help_text="percent in each step, mean of its GPUs; null: unknown",
+    )
 
 
 class WorkloadList(Page):

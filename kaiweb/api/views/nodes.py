@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, caller, caller_visibility, filtered, words
+from kaiweb.api.base import Shows, View, caller, caller_visibility, filtered, flag, words
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import pagination, parameters
 from kaiweb.api.schema import details
@@ -20,6 +20,7 @@ from kaiweb.api.writes import write_request
 from kaiweb.items import nodes as items
 from kaiweb.items.masks import masked_node
 from kaiweb.items.workloads import failed_binds
+from kaiweb.utilisation.current import device_rows
 from kube.keys import BINDS_RESET_AT
 from kube.values.times import format_time
 from queues import selectors
@@ -146,7 +147,7 @@ class Gpus(View):
     """All devices, flat."""
 
     shows = Shows.ITSELF
-    accepts: ClassVar = {"get": (*pagination.PARAMETERS, "node", "model", "state")}
+    accepts: ClassVar = {"get": (*pagination.PARAMETERS, "node", "model", "state", "idle")}
     repeatable: ClassVar = frozenset({"node", "model", "state"})
 
     @extend_schema(
@@ -164,12 +165,18 @@ class Gpus(View):
         if models:
             rows = rows.filter(model__in=models)
 
+        is_idle = flag(request, "idle")
+        if is_idle:
+            idle = device_rows(timezone.now()).filter(idle_since__isnull=False)
+            rows = rows.filter(name__in=idle.values("node"))
+
         def cells(page: Any) -> list[dict[str, Any]]:
             return [
                 {"node": node["name"], "model": node["model"], **cell}
                 for node in _items(request, page)
                 for cell in node["devices"]
                 if not states or cell["state"] in states
+                if not is_idle or cell["idleSince"] is not None
             ]
 
         return pagination.answer(request, rows, SORTING, cells)

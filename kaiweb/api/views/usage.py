@@ -16,6 +16,7 @@ from kaiweb.api.http import cursors, pagination, parameters, periods, tables
 from kaiweb.api.schema import usage as schema
 from kaiweb.api.views.history import as_tables, counted_queues, refuse_hidden_use
 from kaiweb.items.amounts import rounded, timestamp
+from kaiweb.items.utilisation import source_item
 from kaiweb.usage.prices import price_list
 from kaiweb.usage.ranges import Range, covered_seconds
 from kaiweb.usage.totals import By, capacity, usage_items
@@ -26,7 +27,7 @@ HOURS = ("gpuHours", "inQuotaHours", "overQuotaHours", "waitingHours")
 SORTING = pagination.Sorting(
     key="key", columns={"key": "key", **{name: name for name in HOURS}}, default="-gpuHours"
 )
-COLUMNS = [*HOURS, "cost"]
+COLUMNS = [*HOURS, "allocatedButIdleHours", "utilisationUnknownHours", "cost"]
 REPORT_PARAMETERS = (*pagination.PARAMETERS, "format")
 PARAMETERS = (*REPORT_PARAMETERS, *periods.PARAMETERS)
 
@@ -106,6 +107,7 @@ def report(
         "coveredSeconds": _covered(span),
         "total": total,
         "cluster": capacity(span),
+        "utilisation": source_item(),
         "currency": price_list().currency,
         "asOf": pagination.as_of(),
     }

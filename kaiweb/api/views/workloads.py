@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from django.core.cache import cache
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,9 +20,10 @@ from kaiweb.api.schema import workloads as schema
 from kaiweb.api.views.simulations import start_simulation
 from kaiweb.items.explanation import explain, placement_items
 from kaiweb.items.masks import masked_explanation, masked_workload
-from kaiweb.items.workloads import detail_items, pod_items, workload_item
+from kaiweb.items.workloads import detail_items, items_of, pod_items
 from kaiweb.models import Simulation
 from kaiweb.planning import remedies
+from kaiweb.utilisation.current import workload_rows
 from queues import selectors
 from queues.access.rights import SIMULATE
 from queues.models import PodGroup, WorkloadState
@@ -37,7 +39,7 @@ ORDER = pagination.Sorting(key="key", columns={"position": "position"}, default=
 VERIFY_S = 15
 #: How long their answer is cached.
 UNBLOCKS_CACHED_S = 60
-FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner", "createdAfter")
+FILTERS = ("queue", "subtree", "state", "reason", "namespace", "q", "owner", "createdAfter", "idle")
 
 
 class Workloads(View):
@@ -55,9 +57,7 @@ class Workloads(View):
     def get(self, request: Request) -> Response:
         """List workloads; a comma in a filter means "or"."""
         rows = filtered(request)
-        return pagination.answer(
-            request, rows, SORTING, lambda page: [workload_item(row) for row in page]
-        )
+        return pagination.answer(request, rows, SORTING, items_of)
 
 
 def filtered(request: Request) -> QuerySet[PodGroup]:
@@ -89,6 +89,9 @@ def filtered(request: Request) -> QuerySet[PodGroup]:
     created_after = periods.moment(request, "createdAfter")
     if created_after is not None:
         rows = rows.filter(created_at__gte=created_after)
+    if flag(request, "idle"):
+        idle = workload_rows(timezone.now()).filter(idle__gt=0)
+        rows = rows.filter(key__in=idle.values("workload"))
     text = request.query_params.get("q", "")
     if text:
         rows = rows.filter(
@@ -134,9 +137,7 @@ def _in_order(request: Request, rows: QuerySet[PodGroup]) -> Response:
     with_position = rows.filter(position__isnull=False)
     if "pool" in request.query_params:
         with_position = with_position.filter(pool=request.query_params["pool"])
-    return pagination.answer(
-        request, with_position, ORDER, lambda page: [workload_item(row) for row in page]
-    )
+    return pagination.answer(request, with_position, ORDER, items_of)
 
 
 class WorkloadDetail(View):
