@@ -101,6 +101,8 @@ export function seedNodes(scale: number): Map<string, Node> {
         used: 0,
         group: "",
         holders: [],
+        utilisation: null,
+        idleSince: null,
       }));
       nodes.set(name, {
         name,
@@ -113,6 +115,8 @@ export function seedNodes(scale: number): Map<string, Node> {
         gpuTotal: gpus,
         gpuAllocated: 0,
         gpuMemoryBytes: gib * GIB,
+        gpuUtilisation: null,
+        gpuIdle: null,
         cpu: { allocatable: gpus * 14_000, allocated: 900 },
         memory: { allocatable: gpus * 128 * GIB, allocated: 3 * GIB },
         pods: 0,

@@ -65,7 +65,7 @@ def test_each_shard_has_a_tick_that_is_worthless_after_the_next() -> None:
     assert tick["options"] == {"queue": shard_queue("a100"), "expires": 1.0}
     assert set(schedule) == {
         "cycle-default", "cycle-a100", "settle-change-sets", "settle-changes", "sweep-bind-requests", "trim-history",
-        "trim-live-log", "sample-usage", "close-usage-days", "collect-notifications",
+        "trim-live-log", "sample-usage", "close-usage-days", "read-utilisation", "collect-notifications",
         "deliver-notifications",
     }  # fmt: skip
 

@@ -59,13 +59,15 @@ def test_a_report_by_queue_has_parents_and_totals_of_the_work(viewer: APIClient)
     rows = {row.pop("key"): row for row in body["items"]}
     assert list(rows) == ["dept", "team", "lab"]
     assert rows["team"] == {
-        "gpuHours": 0.6, "inQuotaHours": 0.4, "overQuotaHours": 0.2, "waitingHours": 0, "cost": None,
+        "gpuHours": 0.6, "inQuotaHours": 0.4, "overQuotaHours": 0.2, "waitingHours": 0,
+        "allocatedButIdleHours": None, "utilisationUnknownHours": 0.6, "cost": None,
     }  # fmt: skip
     assert rows["dept"]["inQuotaHours"] == 0.6
     assert body["total"]["gpuHours"] == 0.7
     assert body["total"]["waitingHours"] == 0.2
     assert body["cluster"] == {
         "capacityHours": 0.8, "allocatedHours": 0.6, "idleHours": 0.2, "allocatedButIdleHours": None,
+        "utilisationUnknownHours": 0.6,
     }  # fmt: skip
     assert (body["by"], body["from"], body["coveredSeconds"]) == (
         "queue",
@@ -135,9 +137,10 @@ def test_a_table_has_all_rows_and_no_formulas(viewer: APIClient, settings: Any) 
     assert response["Content-Disposition"] == 'attachment; filename="usage-by-owner.csv"'
     rows = list(csv.reader(io.StringIO(response.content.decode())))
     assert rows[0] == [
-        "owner", "gpuHours", "inQuotaHours", "overQuotaHours", "waitingHours", "cost",
+        "owner", "gpuHours", "inQuotaHours", "overQuotaHours", "waitingHours",
+        "allocatedButIdleHours", "utilisationUnknownHours", "cost",
     ]  # fmt: skip
-    assert rows[1] == ["ada", "0.6", "0.4", "0.2", "0", "6.0"]
+    assert rows[1] == ["ada", "0.6", "0.4", "0.2", "0", "", "0.6", "6.0"]
     assert len(rows) == 4
     body = tables.CsvRenderer().render({"columns": ["owner"], "items": [{"owner": "=1+1"}]})
     assert body == b"owner\r\n'=1+1\r\n"
@@ -199,6 +202,7 @@ def test_hours_of_each_step_for_some_queues_and_the_idle_ones_of_the_cluster(
         "waitingHours": [0],
         "capacityHours": [0.8],
         "idleHours": [0.2],
+        "allocatedButIdleHours": [None],
     }
 
 

@@ -69,6 +69,7 @@ def test_a_scripted_day_has_exactly_its_gpu_hours(scripted_day: None) -> None:
         "allocatedHours": 288,
         "idleHours": 96,
         "allocatedButIdleHours": None,
+        "utilisationUnknownHours": 288,
     }
 
 

@@ -8,6 +8,7 @@ import type {
   Topology,
   TopologyName,
   WorkloadEvent,
+  WorkloadUtilisation,
 } from "../model/rows.ts";
 import { call, callText } from "./client.ts";
 
@@ -31,6 +32,11 @@ export function useNodeDetail(node: string) {
 
 export function useNodePods(node: string) {
   return useAnswer<Items<NodePod>>(`/nodes/${encodeURIComponent(node)}/pods`, REFETCH_MS);
+}
+
+export function useWorkloadUtilisation(namespace: string, name: string) {
+  const path = [namespace, name].map(encodeURIComponent).join("/");
+  return useAnswer<WorkloadUtilisation>(`/workloads/${path}/utilisation`, SLOW_MS);
 }
 
 export function useTopologies() {

@@ -1,5 +1,15 @@
 /** Texts of the nodes page. */
-import { cores, gibibytes, gpuCount, gpus, memory, modelName, plural, UNIT } from "./numbers.ts";
+import {
+  cores,
+  gibibytes,
+  gpuCount,
+  gpus,
+  memory,
+  modelName,
+  plural,
+  UNIT,
+  utilisation,
+} from "./numbers.ts";
 import { gpusAllocatedOf } from "./ui.ts";
 
 export const NODES = {
@@ -11,10 +21,14 @@ export const NODES = {
   groupBy: "Group by",
   groupings: { model: "Model", rack: "Rack", zone: "Zone", pool: "Node pool" },
   onlyFree: "Only with free GPUs",
+  onlyIdle: "Only allocated but idle",
+  idleUnknown:
+    "The utilisation of no GPU is known. It is read from the series of the DCGM exporter in Prometheus.",
   emptyTitle: "No nodes yet",
   empty: "Nodes appear here as soon as they join the cluster.",
   noMatchTitle: "No node matches",
   noMatch: "Clear the search, or show full nodes too.",
+  noIdle: "Clear the search, or show the other nodes too.",
 } as const;
 
 export const NODE_PAGE = {
@@ -26,6 +40,11 @@ export const NODE_PAGE = {
   model: "GPU model",
   gpus: "GPUs allocated",
   gpuMemory: "Memory of a GPU",
+  utilisation: "Utilisation of allocated GPUs",
+  utilisationText: (percent: number | null, idle: number | null) =>
+    idle === null || idle === 0
+      ? utilisation(percent)
+      : `${utilisation(percent)}, ${gpuCount(idle)} idle`,
   cpu: "CPU requested",
   memory: "Memory requested",
   cpuText: (used: number, total: number) => `${cores(used)} of ${cores(total)} cores`,
@@ -41,7 +60,8 @@ export const NODE_PAGE = {
   noLabels: "No labels",
   devices: "GPUs",
   devicesNote: "one line for each device",
-  deviceColumns: ["GPU", "State", "Used", "Pods", "Queue"],
+  deviceColumns: ["GPU", "State", "Used", "Utilisation", "Pods", "Queue"],
+  idle: "idle for {time}",
   states: {
     free: "free",
     whole: "allocated",
@@ -72,6 +92,8 @@ export const TILE = {
   free: (free: number, total: number) => (total === 0 ? "no GPUs" : `${gpus(free)} free`),
   cpu: "CPU",
   memory: "Mem",
+  idle: (count: number) => `${gpus(count)} idle`,
+  idleTitle: (count: number) => `${gpuCount(count)} allocated but idle`,
   percent: (name: string, percent: number) => `${name} ${Math.round(percent)} %`,
   cpuDetail: (used: number, total: number) =>
     `CPU: ${cores(used)} of ${cores(total)} cores requested`,
@@ -88,6 +110,7 @@ export const DEVICE = {
   user: (user: string) => (user === "" ? "no label “user”" : `user ${user}`),
   since: "running for {time}",
   holder: (gpu: number, queue: string) => `${gpuCount(gpu)} · queue ${queue}`,
+  utilisation: (percent: number | null) => `Utilisation ${utilisation(percent)}`,
   group: (group: string) => `Shared group ${group}`,
 } as const;
 

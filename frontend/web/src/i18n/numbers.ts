@@ -74,6 +74,13 @@ export function milliseconds(ms: number): string {
 }
 
 /** A duration in its two largest units: `45 s`, `12 min`, `3 h 05 min`, `2 d 4 h`. */
+const wholePercent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 0 });
+
+/** A utilisation in percent, unknown where it was not read. */
+export function utilisation(percent: number | null): string {
+  return percent === null ? "unknown" : wholePercent.format(percent / 100);
+}
+
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 60) return `${seconds} s`;

@@ -1,6 +1,6 @@
 /** Texts of parts that several pages share: states, tables, charts, bars and GPU cells. */
 import type { Bound, Device, Resource } from "../model/rows.ts";
-import { amount, bound, count, gpus, modelName, UNIT } from "./numbers.ts";
+import { amount, bound, count, gpus, modelName, UNIT, utilisation } from "./numbers.ts";
 
 export const CLOSE = "Close";
 export const NONE = "–";
@@ -90,7 +90,14 @@ export function bulletText(bullet: BulletAmounts): string {
 }
 
 /** Describe one GPU device: its state, and the pods that hold it. */
-export function deviceText({ index, state, used, group, holders }: Device): string {
+export function deviceText(device: Device): string {
+  const { utilisation: percent, idleSince } = device;
+  const text = holdersText(device);
+  if (percent === null) return text;
+  return `${text}, utilisation ${utilisation(percent)}${idleSince === null ? "" : ", idle"}`;
+}
+
+function holdersText({ index, state, used, group, holders }: Device): string {
   const pods = holders
     .map((holder) => `${holder.pod} (${holder.queue}, ${gpus(holder.gpu)})`)
     .join(", ");

@@ -35,7 +35,18 @@ export const USAGE = {
   idle: "Idle",
   hours: "GPU-hours",
   ofCapacity: (part: number) => `${percent.format(part)} of all GPUs`,
-  notUsed: "Held but not used: unknown without the metrics of the devices (DCGM)",
+  notUsed: "Held but not used",
+  ofHeld: (part: number) => `${percent.format(part)} of the held GPU-hours of which it is known`,
+  notUsedUnknown: (isConfigured: boolean, error: string) => {
+    const text = "Held but not used: unknown.";
+    if (error !== "") return `${text} The series of the devices (DCGM) cannot be read: ${error}`;
+    return isConfigured
+      ? `${text} Prometheus has no series of the DCGM exporter for GPUs that pods hold.`
+      : `${text} kaiweb reads it from the series of the DCGM exporter; name a Prometheus in kai-config or KAIWEB_PROMETHEUS_URL.`;
+  },
+  notUsedNote: (hours: string, below: number) =>
+    `A held GPU counts as not used while its utilisation is below ${below}%. It is unknown for ${hours} held GPU-hours.`,
+  unknown: "unknown",
   cost: "Cost",
   byPrices: "by the price list",
   perDay: "GPU-hours per day",
@@ -65,6 +76,7 @@ export const USAGE = {
     inQuota: "In quota",
     overQuota: "Over quota",
     waiting: "Waited for",
+    notUsed: "Not used",
     cost: "Cost",
   },
 } as const;

@@ -1,6 +1,16 @@
 /** Texts of the workloads pages: the list, one workload and why it waits. */
-import { count, gpuCount, gpus, plural } from "./numbers.ts";
+import { count, gpuCount, gpus, plural, utilisation } from "./numbers.ts";
 import { reasonText } from "./reasons.ts";
+
+export const UTILISATION = {
+  title: "Utilisation of its GPUs",
+  note: "Mean in percent, steps of five minutes; gaps are unknown",
+  summary: "Utilisation in percent over the last day",
+  series: "Utilisation (%)",
+  unknownTitle: "The utilisation is unknown",
+  unknown:
+    "It is read from the series of the DCGM exporter in Prometheus, and Prometheus has none for the pods of this workload.",
+} as const;
 
 export const WORKLOADS = {
   title: "Workloads",
@@ -56,6 +66,10 @@ export const WORKLOAD = {
     `${priority}, ${preemptibility(isPreemptible, protectsMinimum)}`,
   gpus: "GPUs",
   gpuText: (gpu: number, kind: string) => (kind === "none" ? "none" : `${gpus(gpu)} (${kind})`),
+  utilisation: "Utilisation",
+  utilisationText: (percent: number, idle: number) =>
+    idle === 0 ? utilisation(percent) : `${utilisation(percent)}, ${gpuCount(idle)} idle`,
+  idle: "idle for {time}",
   members: "Ready / minimum / pods",
   age: "Age",
   started: "Started",

@@ -48,6 +48,7 @@ export type WorkloadDetail = Workload & {
   readonly explain: Explanation;
 };
 
+export type WorkloadUtilisation = Schemas["WorkloadUtilisationCourse"];
 export type UsageReport = Schemas["UsageReport"];
 export type UsageRow = Schemas["UsageRow"];
 export type UsageBy = UsageReport["by"];

@@ -56,6 +56,9 @@ export function workloadRow(change: Partial<Workload> & { name: string }): Workl
     gated: 0,
     gpu: 1,
     gpuKind: "whole",
+    gpuUtilisation: null,
+    gpuIdle: null,
+    idleSince: null,
     nodes: [],
     reason: "",
     reasonText: "",
@@ -71,7 +74,15 @@ export function workloadRow(change: Partial<Workload> & { name: string }): Workl
 }
 
 export function freeDevice(index: number): Device {
-  return { index, state: "free", used: 0, group: "", holders: [] };
+  return {
+    index,
+    state: "free",
+    used: 0,
+    group: "",
+    holders: [],
+    utilisation: null,
+    idleSince: null,
+  };
 }
 
 export function nodeRow(name: string, gpus: number, change: Partial<Node> = {}): Node {
@@ -86,6 +97,8 @@ export function nodeRow(name: string, gpus: number, change: Partial<Node> = {}):
     gpuTotal: gpus,
     gpuAllocated: 0,
     gpuMemoryBytes: 0,
+    gpuUtilisation: null,
+    gpuIdle: null,
     cpu: { allocatable: 1, allocated: 0 },
     memory: { allocatable: 1, allocated: 0 },
     pods: 0,

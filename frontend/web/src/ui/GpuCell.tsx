@@ -31,6 +31,7 @@ export const GpuCell = memo(function GpuCell({
       tabIndex={isActive ? 0 : -1}
       data-cell={`${node}/${device.index}`}
       data-state={device.state}
+      data-idle={device.idleSince !== null || undefined}
       data-queue={device.holders.map((holder) => holder.queue).join(" ")}
       aria-label={deviceText(device)}
       title={deviceText(device)}

@@ -240,6 +240,7 @@ OPERATIONS: Mapping[str, Row] = {
     "explainWorkload": Row(READ, _workload),
     "listWorkloadPods": Row(READ, _workload),
     "getWorkloadTimeline": Row(READ, _workload),
+    "getWorkloadUtilisation": Row(READ, _workload),
     "getWorkloadYaml": Row(READ, _workload),
     "listWorkloadEvents": Row(READ, _workload),
     "waitForWorkload": Row(

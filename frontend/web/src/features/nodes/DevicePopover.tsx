@@ -1,6 +1,6 @@
 import { Popover } from "@mantine/core";
 import { Link } from "react-router";
-import { DEVICE } from "../../i18n/nodes.ts";
+import { DEVICE, NODE_PAGE } from "../../i18n/nodes.ts";
 import { useSingle } from "../../live/react.tsx";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
 import type { Hue } from "../../model/hues.ts";
@@ -74,6 +74,20 @@ export function DevicePopover({ node, index, target, hues, onClose }: Props) {
               </li>
             ))}
           </ul>
+        )}
+        {device.holders.length > 0 && (
+          <div className={styles.sub}>
+            {DEVICE.utilisation(device.utilisation)}
+            {device.idleSince !== null && (
+              <>
+                {" · "}
+                <RichText
+                  text={NODE_PAGE.idle}
+                  parts={{ time: <Elapsed since={device.idleSince} /> }}
+                />
+              </>
+            )}
+          </div>
         )}
         {device.group !== "" && <div className={styles.sub}>{DEVICE.group(device.group)}</div>}
       </Popover.Dropdown>

@@ -1,7 +1,7 @@
 import { Link, useParams } from "react-router";
 import { useNodeDetail, useNodePods } from "../../api/details.ts";
 import { NODE_PAGE, TILE } from "../../i18n/nodes.ts";
-import { cores, gibibytes, gpus, memory, modelName } from "../../i18n/numbers.ts";
+import { cores, gibibytes, gpus, memory, modelName, utilisation } from "../../i18n/numbers.ts";
 import { allocatedOf, NONE } from "../../i18n/ui.ts";
 import { useSingle } from "../../live/react.tsx";
 import type { Device, Node, NodePod } from "../../model/rows.ts";
@@ -70,6 +70,11 @@ function Summary({ node }: { node: Node }) {
         </Fact>
         <Fact name={NODE_PAGE.model}>{node.model === "" ? NONE : modelName(node.model)}</Fact>
         <Fact name={NODE_PAGE.gpus}>{allocatedOf(node.gpuAllocated, node.gpuTotal)}</Fact>
+        {node.gpuTotal > 0 && (
+          <Fact name={NODE_PAGE.utilisation}>
+            {NODE_PAGE.utilisationText(node.gpuUtilisation, node.gpuIdle)}
+          </Fact>
+        )}
         {node.gpuMemoryBytes > 0 && (
           <Fact name={NODE_PAGE.gpuMemory}>{gibibytes(node.gpuMemoryBytes)}</Fact>
         )}
@@ -88,7 +93,7 @@ function Summary({ node }: { node: Node }) {
         {node.devices.length === 0 ? (
           <Empty title={NODE_PAGE.noGpus} />
         ) : (
-          <DataTable name={NODE_PAGE.devices} columns={NODE_PAGE.deviceColumns} numberColumns={[2]}>
+          <DataTable name={NODE_PAGE.devices} columns={NODE_PAGE.deviceColumns} numberColumns={[2, 3]}>
             {node.devices.map((device) => (
               <DeviceRow key={device.index} device={device} />
             ))}
@@ -109,6 +114,17 @@ function DeviceRow({ device }: { device: Device }) {
       <th scope="row">{index}</th>
       <td title={group}>{NODE_PAGE.states[state] ?? state}</td>
       <td>{gpus(used)}</td>
+      <td>
+        {holders.length === 0 ? NONE : utilisation(device.utilisation)}
+        {device.idleSince !== null && (
+          <div className={styles.sub}>
+            <RichText
+              text={NODE_PAGE.idle}
+              parts={{ time: <Elapsed since={device.idleSince} /> }}
+            />
+          </div>
+        )}
+      </td>
       <td>
         {holders.length === 0
           ? NONE

@@ -46,6 +46,11 @@ export const NodeTile = memo(function NodeTile({
         {!node.ready && <Badge tone="bad">{TILE.notReady}</Badge>}
         {node.cordoned && <Badge tone="warn">{TILE.cordoned}</Badge>}
         {node.rest && <RestBadge node={node} />}
+        {node.gpuIdle !== null && node.gpuIdle > 0 && (
+          <span title={TILE.idleTitle(node.gpuIdle)}>
+            <Badge tone="warn">{TILE.idle(node.gpuIdle)}</Badge>
+          </span>
+        )}
         <span className={styles.free}>{TILE.free(free, node.gpuTotal)}</span>
       </div>
       <div role="presentation" className={styles.cells}>

@@ -38,9 +38,10 @@ export function NodesPage() {
   const [grouping, setGrouping] = useChoice("group", GROUPING_KEYS, "model");
   const text = (search.get("q") ?? "").trim().toLowerCase();
   const onlyFree = search.get("free") === "true";
+  const onlyIdle = search.get("idle") === "true";
   const matching = useMemo(
-    () => [...rows.values()].filter((node) => matches(node, text, onlyFree)),
-    [rows, text, onlyFree],
+    () => [...rows.values()].filter((node) => matches(node, text, onlyFree, onlyIdle)),
+    [rows, text, onlyFree, onlyIdle],
   );
   if (problem !== null) return <Failure title={problem.title} detail={problem.detail} />;
   return (
@@ -76,6 +77,14 @@ export function NodesPage() {
               changeSearch({ free: event.currentTarget.checked ? "true" : null })
             }
           />
+          <Switch
+            size="sm"
+            label={NODES.onlyIdle}
+            checked={onlyIdle}
+            onChange={(event) =>
+              changeSearch({ idle: event.currentTarget.checked ? "true" : null })
+            }
+          />
         </div>
         <RestingNodes nodes={rows} />
         {!loaded && matching.length === 0 ? (
@@ -83,7 +92,7 @@ export function NodesPage() {
         ) : rows.size === 0 ? (
           <Empty title={NODES.emptyTitle}>{NODES.empty}</Empty>
         ) : matching.length === 0 ? (
-          <Empty title={NODES.noMatchTitle}>{NODES.noMatch}</Empty>
+          <Empty title={NODES.noMatchTitle}>{noMatchText(rows.values(), onlyIdle)}</Empty>
         ) : (
           <>
             <Legend nodes={matching} hues={hues} />
@@ -95,7 +104,14 @@ export function NodesPage() {
   );
 }
 
-function matches(node: Node, text: string, onlyFree: boolean): boolean {
+function noMatchText(nodes: Iterable<Node>, onlyIdle: boolean): string {
+  if (!onlyIdle) return NODES.noMatch;
+  for (const node of nodes) if (node.gpuIdle !== null) return NODES.noIdle;
+  return NODES.idleUnknown;
+}
+
+function matches(node: Node, text: string, onlyFree: boolean, onlyIdle: boolean): boolean {
+  if (onlyIdle && !node.gpuIdle) return false;
   if (onlyFree && node.gpuTotal - node.gpuAllocated <= 0) return false;
   if (text === "") return true;
   return `${node.name} ${node.model} ${node.zone} ${node.rack} ${node.pool}`

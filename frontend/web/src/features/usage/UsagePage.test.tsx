@@ -27,12 +27,15 @@ const BARS: UsageHistory = {
   waitingHours: [24, null],
   capacityHours: [384, null],
   idleHours: [96, null],
+  allocatedButIdleHours: [null, null],
 };
 const AMOUNTS = {
   gpuHours: 144,
   inQuotaHours: 120,
   overQuotaHours: 24,
   waitingHours: 24,
+  allocatedButIdleHours: null,
+  utilisationUnknownHours: 144,
   cost: 288,
 };
 const HISTORY_OF_TEAM: QueueHistory = {
@@ -61,23 +64,35 @@ const HISTORY_OF_TEAM: QueueHistory = {
 
 let asked: URL[];
 let currency: string | null;
+let isConfigured: boolean;
+let notUsed: number | null;
 
 function report(by: UsageReport["by"]): UsageReport {
+  const amounts = { ...AMOUNTS, allocatedButIdleHours: notUsed };
+  if (notUsed !== null) amounts.utilisationUnknownHours = 44;
   const key = { queue: "team", owner: "", model: "NVIDIA-H100" }[by];
   return {
-    items: [{ key, ...AMOUNTS }],
+    items: [{ key, ...amounts }],
     next: null,
     asOf: { time: null, session: null, rv: "1" },
     by,
     from: FRAME.from,
     to: FRAME.to,
     coveredSeconds: 86_400,
-    total: AMOUNTS,
+    total: amounts,
     cluster: {
       capacityHours: 384,
       allocatedHours: 288,
       idleHours: 96,
       allocatedButIdleHours: null,
+      utilisationUnknownHours: 288,
+    },
+    utilisation: {
+      idleBelowPercent: 5,
+      configured: isConfigured,
+      readAt: null,
+      devices: 0,
+      error: "",
     },
     currency,
   };
@@ -125,6 +140,8 @@ function show(path: string) {
 beforeEach(() => {
   asked = [];
   currency = null;
+  isConfigured = false;
+  notUsed = null;
   vi.stubGlobal("fetch", async (path: string) => serve(new URL(path, "http://test")));
 });
 
@@ -140,12 +157,30 @@ describe("the usage page", () => {
     show("/usage");
     const table = await screen.findByRole("region", { name: USAGE.table });
     const [, row, total] = within(table).getAllByRole("row");
-    expect(cells(row as HTMLElement)).toEqual(["team", "144", "120", "24", "24"]);
-    expect(cells(total as HTMLElement)).toEqual([USAGE.total, "144", "120", "24", "24"]);
+    expect(cells(row as HTMLElement)).toEqual(["team", "144", "120", "24", "24", USAGE.unknown]);
+    expect(cells(total as HTMLElement)).toEqual([
+      USAGE.total,
+      "144",
+      "120",
+      "24",
+      "24",
+      USAGE.unknown,
+    ]);
     expect(screen.getByText(USAGE.observed(0.5))).toBeTruthy();
     expect(screen.getByText(USAGE.ofCapacity(0.25))).toBeTruthy();
-    expect(screen.getByText(USAGE.notUsed)).toBeTruthy();
+    expect(screen.getByText(USAGE.notUsedUnknown(false, ""))).toBeTruthy();
+    expect(screen.queryByText(USAGE.notUsed)).toBeNull();
     expect(screen.queryByText(USAGE.columns.cost)).toBeNull();
+  });
+
+  it("shows what was held but not used where it is known, as a part of the known hours", async () => {
+    notUsed = 25;
+    show("/usage");
+    expect(await screen.findByText(USAGE.notUsed)).toBeTruthy();
+    expect(screen.getByText(USAGE.ofHeld(0.25))).toBeTruthy();
+    expect(screen.getByText(USAGE.notUsedNote("44", 5))).toBeTruthy();
+    const table = screen.getByRole("region", { name: USAGE.table });
+    expect(cells(within(table).getAllByRole("row")[1] as HTMLElement).at(-1)).toBe("25");
   });
 
   it("shows cost where there are prices", async () => {

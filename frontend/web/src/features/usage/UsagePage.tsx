@@ -84,7 +84,8 @@ export function UsagePage() {
   );
 }
 
-function Tiles({ report: { total, cluster, currency } }: { report: UsageReport }) {
+function Tiles({ report }: { report: UsageReport }) {
+  const { total, cluster, currency, utilisation } = report;
   const part = cluster.capacityHours > 0 ? cluster.idleHours / cluster.capacityHours : 0;
   const tiles: [string, string, string][] = [
     [USAGE.held, gpuHours(total.gpuHours), USAGE.hours],
@@ -92,6 +93,11 @@ function Tiles({ report: { total, cluster, currency } }: { report: UsageReport }
     [USAGE.overQuota, gpuHours(total.overQuotaHours), USAGE.hours],
     [USAGE.idle, gpuHours(cluster.idleHours), USAGE.ofCapacity(part)],
   ];
+  const notUsed = total.allocatedButIdleHours;
+  const known = total.gpuHours - total.utilisationUnknownHours;
+  if (notUsed !== null && known > 0) {
+    tiles.push([USAGE.notUsed, gpuHours(notUsed), USAGE.ofHeld(notUsed / known)]);
+  }
   if (currency !== null) tiles.push([USAGE.cost, money(total.cost, currency), USAGE.byPrices]);
   return (
     <>
@@ -104,7 +110,14 @@ function Tiles({ report: { total, cluster, currency } }: { report: UsageReport }
           </div>
         ))}
       </div>
-      {cluster.allocatedButIdleHours === null && <p className={styles.hint}>{USAGE.notUsed}</p>}
+      <p className={styles.hint}>
+        {notUsed === null
+          ? USAGE.notUsedUnknown(utilisation.configured, utilisation.error)
+          : USAGE.notUsedNote(
+              gpuHours(total.utilisationUnknownHours),
+              utilisation.idleBelowPercent,
+            )}
+      </p>
     </>
   );
 }

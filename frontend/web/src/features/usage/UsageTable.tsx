@@ -19,6 +19,7 @@ export function UsageTable({ report }: { report: UsageReport }) {
     columns.inQuota,
     columns.overQuota,
     columns.waiting,
+    columns.notUsed,
     ...(currency === null ? [] : [columns.cost]),
   ];
   return (
@@ -61,6 +62,11 @@ function Cells({ amounts, currency }: { amounts: Amounts; currency: string | nul
       <td>{gpuHours(amounts.inQuotaHours)}</td>
       <td>{gpuHours(amounts.overQuotaHours)}</td>
       <td>{gpuHours(amounts.waitingHours)}</td>
+      <td>
+        {amounts.allocatedButIdleHours === null
+          ? USAGE.unknown
+          : gpuHours(amounts.allocatedButIdleHours)}
+      </td>
       {currency !== null && <td>{money(amounts.cost, currency)}</td>}
     </>
   );

@@ -20,6 +20,7 @@ import { YamlView } from "../../ui/YamlView.tsx";
 import { Placement } from "./Placement.tsx";
 import { PodTable } from "./PodTable.tsx";
 import { Timeline } from "./Timeline.tsx";
+import { Utilisation } from "./Utilisation.tsx";
 import { Why } from "./Why.tsx";
 import { WorkloadActions } from "./WorkloadActions.tsx";
 import styles from "./Workloads.module.css";
@@ -85,6 +86,20 @@ export function WorkloadPage() {
           )}
         </Fact>
         <Fact name={WORKLOAD.gpus}>{WORKLOAD.gpuText(row.gpu, row.gpuKind)}</Fact>
+        {row.gpuUtilisation !== null && (
+          <Fact name={WORKLOAD.utilisation}>
+            {WORKLOAD.utilisationText(row.gpuUtilisation, row.gpuIdle ?? 0)}
+            {row.idleSince !== null && (
+              <>
+                {" · "}
+                <RichText
+                  text={WORKLOAD.idle}
+                  parts={{ time: <Elapsed since={row.idleSince} /> }}
+                />
+              </>
+            )}
+          </Fact>
+        )}
         <Fact name={WORKLOAD.members}>
           {row.ready} / {row.minMember} / {row.pods}
         </Fact>
@@ -120,7 +135,12 @@ function Tab({ tab, workload, path }: TabProps) {
     case "timeline":
       return <Timeline workload={workload} />;
     case "pods":
-      return <PodTable pods={workload.podList} />;
+      return (
+        <>
+          <PodTable pods={workload.podList} />
+          {workload.gpu > 0 && <Utilisation workload={workload} />}
+        </>
+      );
     case "placement":
       return <Placement workload={workload} />;
     case "yaml":
