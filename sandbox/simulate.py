@@ -2,7 +2,7 @@
 
     python -m sandbox.simulate --kubeconfig FILE [--nodes demo|none|500x8]
                                [--garbage-collector | --kubelets-only]
-                               [--stream SPEED | --no-stream] [--seed N] [--fractions PART]
+                               [--utilisation-port PORT] [--stream SPEED | --no-stream] [--seed N] [--fractions PART]
 
 It works with the embedded API server and with a real kube-apiserver, and does what kubelets and, if there is none,
 kube-controller-manager would do there; no container runs. SIGTERM or SIGINT ends it with exit code 0.
@@ -34,6 +34,7 @@ from sandbox.controllers.volumes import VolumeController
 from sandbox.controllers.workloads.controller import WorkloadControllers
 from sandbox.nodes.kubelet import KubeletRunner
 from sandbox.nodes.profiles import Machine, ensure_nodes, profile
+from sandbox.nodes.utilisation import UtilisationServer
 from sandbox.stream.stream import Stream
 
 log = logging.getLogger("sandbox.simulate")
@@ -70,6 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.garbage_collector:
         parts.append(GarbageCollector(gateway=gateway, stop=stop, on_fatal=give_up).run)
         parts.append(NamespaceController(gateway=gateway, stop=stop, on_fatal=give_up).run)
+    if options.utilisation_port:
+        server = UtilisationServer(gateway=gateway, port=options.utilisation_port, stop=stop)
+        parts.append(server.run)
     if not options.no_stream:
         stream = Stream(
             gateway=gateway,
@@ -149,6 +153,13 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=120.0,
         metavar="SPEED",
         help="simulated seconds of the demo day per real second (120: a day in 12 minutes)",
+    )
+    parser.add_argument(
+        "--utilisation-port",
+        type=int,
+        default=0,
+        metavar="PORT",
+        help="serve the utilisation of simulated GPUs on 127.0.0.1, as Prometheus would (0: do not)",
     )
     parser.add_argument("--no-stream", action="store_true", help="start no workloads")
     parser.add_argument("--seed", type=int, default=1, help="seed of the simulated day (1)")

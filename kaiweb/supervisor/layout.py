@@ -35,7 +35,9 @@ from kube.keys import SHARD_TASK_PREFIX
 from queues.cluster import IN_CLUSTER
 from queues.mirror.part import Part
 
-EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics")
+#: Where the simulators serve the utilisation of their GPUs, as the Prometheus of a real cluster would.
+UTILISATION_PORT = "utilisation"
+EMBEDDED_PORTS = ("broker", "cluster", "scheduler-metrics", "controller-metrics", UTILISATION_PORT)
 #: The service accounts of the processes; `<account>.kubeconfig` in the folder KAIWEB_ACCOUNTS. The controllers have
 #: that of KAI's pod grouper, so that a role which lets it read a further kind of workload reaches ours.
 WEB, CONTROLLERS, SCHEDULER, BINDER = "web", "pod-grouper", "scheduler", "binder"
@@ -273,7 +275,8 @@ def _add_cluster_followers(listing: _Listing) -> None:
         garbage = () if plan.has_sandbox else ("--garbage-collector",)
         listing.add(
             "simulators", 1, sys.executable, "-m", "sandbox.simulate",
-            "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes, *stream, *garbage,
+            "--kubeconfig", str(plan.kubeconfig), "--nodes", plan.nodes,
+            "--utilisation-port", str(plan.ports[UTILISATION_PORT]), *stream, *garbage,
         )  # fmt: skip
 
 
@@ -287,7 +290,10 @@ def _add_workers(listing: _Listing) -> None:
             KAIWEB_SCHEDULER_METRICS_PORT=str(plan.ports[metrics_port_name(shard)]),
         )
     listing.add_worker(BINDING, "binding", BINDER)
-    listing.add_worker("worker", "default", WEB)
+    prometheus = env.text("KAIWEB_PROMETHEUS_URL")
+    if plan.has_simulators and not prometheus:
+        prometheus = f"http://127.0.0.1:{plan.ports[UTILISATION_PORT]}"
+    listing.add_worker("worker", "default", WEB, KAIWEB_PROMETHEUS_URL=prometheus)
     # Simulations read what a scheduler reads, and must not delay anything else.
     listing.add_worker("simulations", "simulations", SCHEDULER)
     listing.add_kaiweb("operator", 2, "run_operator", account=OPERATOR)
