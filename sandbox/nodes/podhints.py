@@ -6,6 +6,7 @@
 | `sandbox.kaiweb/exit-code`     | `1`     | the exit code at that end (0)                                  |
 | `sandbox.kaiweb/start-delay`   | `5s`    | time between binding and Running, as if pulling an image (0)   |
 | `sandbox.kaiweb/shutdown`      | `10s`   | time to stop after a delete (1s, at most the grace period)     |
+| `sandbox.kaiweb/utilisation`   | `0`     | how busy its GPUs are, in percent (by the uid of the pod)      |
 
 Defaults are in parentheses. A pod without a duration runs until it is deleted. But if its command is
 `sleep <seconds>` and its restart policy is not Always, it ends as the real one would.
@@ -19,6 +20,7 @@ DURATION = "sandbox.kaiweb/duration"
 EXIT_CODE = "sandbox.kaiweb/exit-code"
 START_DELAY = "sandbox.kaiweb/start-delay"
 SHUTDOWN = "sandbox.kaiweb/shutdown"
+UTILISATION = "sandbox.kaiweb/utilisation"
 
 
 def parse_duration(text: str) -> float:

@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 from kube.errors import KubeError
 from kube.gateway import Gateway
 from kube.resources import PODS
+from sandbox.nodes import podhints
 from sandbox.nodes.devices import device_id
 from sandbox.nodes.simpod import GPU, SimPod
 
@@ -86,7 +87,8 @@ def _series(pod: SimPod, number: int, now: float) -> dict[str, Any]:
         "namespace": pod.metadata.namespace,
         "pod": pod.metadata.name,
     }
-    return {"metric": labels, "value": [now, str(percent(pod.metadata.uid, now))]}
+    hint = pod.metadata.annotations.get(podhints.UTILISATION)
+    return {"metric": labels, "value": [now, hint or str(percent(pod.metadata.uid, now))]}
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ def pod(
     gpus: int = 1,
     fraction: str | None = None,
     priority_class: str | None = None,
+    utilisation: str | None = None,
 ) -> str:
     """A pod of so many whole GPUs, or of a fraction of one, on the one node the tests look at."""
     container: dict[str, Any] = {"name": "main", "image": "example.test/trainer:1"}
@@ -47,6 +48,8 @@ def pod(
     if priority_class is not None:
         spec["priorityClassName"] = priority_class
     annotations = {} if fraction is None else {"gpu-fraction": fraction}
+    if utilisation is not None:
+        annotations["sandbox.kaiweb/utilisation"] = utilisation
     labels = {"kai.scheduler/queue": queue}
     return _manifest("v1", "Pod", name, spec, labels, NAMESPACE, annotations)
 

