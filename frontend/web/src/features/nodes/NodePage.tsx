@@ -93,7 +93,11 @@ function Summary({ node }: { node: Node }) {
         {node.devices.length === 0 ? (
           <Empty title={NODE_PAGE.noGpus} />
         ) : (
-          <DataTable name={NODE_PAGE.devices} columns={NODE_PAGE.deviceColumns} numberColumns={[2, 3]}>
+          <DataTable
+            name={NODE_PAGE.devices}
+            columns={NODE_PAGE.deviceColumns}
+            numberColumns={[2, 3]}
+          >
             {node.devices.map((device) => (
               <DeviceRow key={device.index} device={device} />
             ))}
