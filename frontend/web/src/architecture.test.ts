@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 
@@ -70,5 +70,23 @@ describe("imports", () => {
       [...new Set(texts.filter(({ text }) => pattern.test(text)).map(({ file }) => file))].sort();
     expect(using(/new WebSocket\(/)).toEqual(["live/browser.ts"]);
     expect(using(/\bfetch\(/)).toEqual(["api/client.ts"]);
+  });
+});
+
+describe("components of Mantine", () => {
+  it("have their styles, which are imported one by one", () => {
+    const styles = join(SOURCE, "../node_modules/@mantine/core/styles");
+    const used = readdirSync(SOURCE, { recursive: true, encoding: "utf8" })
+      .filter((file) => file.endsWith(".tsx"))
+      .flatMap((file) => {
+        const imports = readFileSync(join(SOURCE, file), "utf8").matchAll(
+          /import \{([^}]+)\} from "@mantine\/core"/g,
+        );
+        return [...imports].flatMap(([, names = ""]) => names.match(/\b[A-Z]\w+/g) ?? []);
+      });
+    const withStyles = [...new Set(used)].filter((name) => existsSync(join(styles, `${name}.css`)));
+    const imported = readFileSync(join(SOURCE, "app/mantine.ts"), "utf8");
+    expect(withStyles).toContain("Button");
+    expect(withStyles.filter((name) => !imported.includes(`/${name}.css`))).toEqual([]);
   });
 });

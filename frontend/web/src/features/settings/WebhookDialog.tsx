@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Select, Stack, Switch, TextInput } from "@mantine/core";
+import { Button, Group, Select, Stack, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
 import {
   createNotification,
@@ -93,7 +93,7 @@ export function WebhookDialog({ webhook, onDone, onClose }: Props) {
         onChange={(event) => set({ url: event.currentTarget.value })}
         mb="sm"
       />
-      <Checkbox.Group
+      <Switch.Group
         label={NOTIFICATIONS.events}
         value={[...edit.events]}
         onChange={(events) => set({ events: events as NotificationEvent[] })}
@@ -101,10 +101,10 @@ export function WebhookDialog({ webhook, onDone, onClose }: Props) {
       >
         <Stack gap="xs" mt="xs">
           {EVENTS.map(({ value, label }) => (
-            <Checkbox key={value} value={value} label={label} />
+            <Switch key={value} value={value} label={label} />
           ))}
         </Stack>
-      </Checkbox.Group>
+      </Switch.Group>
       {edit.events.includes("workloadWaits") && (
         <TextInput
           label={NOTIFICATIONS.waitMinutes}
@@ -146,7 +146,7 @@ export function WebhookDialog({ webhook, onDone, onClose }: Props) {
         </Button>
       </Group>
       {webhook?.hasSecret && (
-        <Checkbox
+        <Switch
           label={NOTIFICATIONS.removeSecret}
           checked={isSecretRemoved}
           onChange={(event) => setSecretRemoved(event.currentTarget.checked)}
