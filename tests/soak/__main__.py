@@ -88,8 +88,15 @@ def _samples(stack: Stack, seconds: float) -> list[Sample]:
 
 
 def _memory(pids: dict[str, int]) -> dict[str, float]:
-    """Return by process the resident memory of it and of its children, in MiB."""
-    children = _children()
+    """Return by process the resident memory of it and of its unnamed children, in MiB.
+
+    All processes are children of the supervisor, which counts for itself only.
+    """
+    named = set(pids.values())
+    children = {
+        parent: [pid for pid in pids_of_children if pid not in named]
+        for parent, pids_of_children in _children().items()
+    }
     return {name: _tree_mib(pid, children) for name, pid in pids.items()}
 
 
