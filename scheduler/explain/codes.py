@@ -82,7 +82,7 @@ class CauseFinder:
         self._opening: OpeningRoom | None = None
         #: Cause found for an earlier pod group, by what two alike pod groups share.
         self._known: dict[Likeness, Cause] = {}
-        self._turned_away = frozenset(session.turned_away)
+        self._unplaced_groups = frozenset(session.unplaced_groups)
         self._users = session.attached(UserShares)
 
     def cause(self, group: int) -> Cause:
@@ -113,7 +113,7 @@ class CauseFinder:
             state.tasks.task_class[task].index,
             tuple(map(id, task_fit.counts)),
             tuple(refusal.reason for refusal in fit.pod_groups.get(group, ())),
-            group in self._turned_away,
+            group in self._unplaced_groups,
             groups.queue[group],
             NO_USER if self._users is None else self._users.user_of[group],
         )
@@ -137,7 +137,7 @@ class CauseFinder:
         refusal = _disruption_refusal(session, group)
         if refusal is not None:
             return Cause(reasons.DISRUPTION_BUDGET, disruption_message(refusal.limits))
-        if group not in self._turned_away:
+        if group not in self._unplaced_groups:
             return self._without_turn(group)
         if any(
             isinstance(f.evidence, TopologyRefusal) for f in session.fit.pod_groups.get(group, ())
@@ -223,7 +223,7 @@ class CauseFinder:
             return Cause(
                 reasons.QUEUE_ORPHAN, f"Queue '{name}' has child queues; only leaf queues run work"
             )
-        ahead = sum(state.pod_groups.queue[other] == queue for other in self._turned_away)
+        ahead = sum(state.pod_groups.queue[other] == queue for other in self._unplaced_groups)
         return Cause(
             reasons.ORDER_BEHIND,
             f"Its turn did not come in this cycle; {ahead} workloads of its queue are ahead"

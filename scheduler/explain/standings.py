@@ -1,6 +1,6 @@
 """The standing of each waiting pod group after a cycle: the code of its reason and its position in the order.
 
-The order is that in which allocate tried the pod groups. Only the first thousand get a position: whenever a pod
+The order is that in which allocate tried the pod groups. Only the first `MAX_POSITIONS` get a position: whenever a pod
 group starts, all positions behind it change, and each change is a write to the database.
 """
 
@@ -18,7 +18,7 @@ MAX_POSITIONS = 1_000
 
 
 def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, Standing]:
-    """Return the standing of each pod group that was tried and still waits; the keys are `namespace/name`."""
+    """Return the standing of each pod group that still waits after the cycle; the keys are `namespace/name`."""
     causes = {
         f"{verdict.namespace}/{verdict.name}": verdict.cause
         for verdict in verdicts
@@ -33,7 +33,7 @@ def standings(session: Session, verdicts: Iterable[GroupVerdict]) -> dict[str, S
 
 
 def _nominated_causes(session: Session) -> Iterable[tuple[str, Cause]]:
-    """Return (`namespace/name`, cause) of the pod groups whose pods are all nominated."""
+    """Return (`namespace/name`, cause) of the pod groups with nominated pods, which wait until their room is free."""
     nominated_names = {
         (decision.pod_group_namespace, decision.pod_group)
         for decision in session.decisions
@@ -50,7 +50,7 @@ def _nominated_causes(session: Session) -> Iterable[tuple[str, Cause]]:
 
 def _positions(session: Session, waiting: Iterable[str]) -> dict[str, int]:
     name_of, waiting_keys = session.state.pod_groups.name, set(waiting)
-    keys = (name_of(pod_group) for pod_group in session.turned_away)
+    keys = (name_of(pod_group) for pod_group in session.unplaced_groups)
     ordered_keys = (key for key in keys if key in waiting_keys)
     positions = range(1, MAX_POSITIONS + 1)
     return {key: position for position, key in zip(positions, ordered_keys, strict=False)}

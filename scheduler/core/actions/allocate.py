@@ -42,7 +42,7 @@ class AllocateAction:
                 if pending[view.pod_group]:
                     order.push(view)
             else:
-                session.turned_away.append(view.pod_group)
+                session.unplaced_groups.append(view.pod_group)
 
     def _keep_promises(self, session: Session, placer: Placer) -> None:
         """Place pod groups where room was made for them; one that does not fit there competes with all others."""

@@ -2,7 +2,8 @@
 
 What is derived from the state (arrays of free resources, places in an order, GPUs per node) is brought up
 to date only where something changed. Whoever changes something appends its index to a `ChangeLog`; each
-reader has a `Cursor` of its own. Logs only grow, and undoing a change is a change as well.
+reader has a `Cursor` of its own. Logs only grow: what undoes a change appends the
+index again.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Session:
     fit : why pod groups and tasks did not fit
     decisions : the decisions of all statements kept so far
     reports : one per action that has run
-    turned_away : pod groups that allocate could not place, in the order of their turns
+    unplaced_groups : pod groups that allocate could not place, in the order of their turns
     should_stop : asked between the trials of a search; True ends the search
     plugin_seconds : plugin -> how long it took to open, by the clock
     all_nodes : the set of all nodes
@@ -87,7 +87,7 @@ class Session:
         "reports",
         "should_stop",
         "state",
-        "turned_away",
+        "unplaced_groups",
     )
 
     def __init__(
@@ -109,7 +109,7 @@ class Session:
         self.fit = FitLog()
         self.decisions: list[Decision] = []
         self.reports: list[ActionReport] = []
-        self.turned_away: list[int] = []
+        self.unplaced_groups: list[int] = []
         self.plugin_seconds: dict[str, float] = {}
         self.all_nodes = NodeSet.all(len(state.nodes))
         #: Type of a companion -> the companion.

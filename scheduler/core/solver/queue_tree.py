@@ -1,7 +1,7 @@
-"""The part of the queue tree that a contest between pod groups needs, with the keys of its queues.
+"""The queues whose pod groups compete for a place, as a tree, with the keys by which the queues are compared.
 
 `turns.py` (who gets a place next: the smallest key) and `victims.py` (who loses its place next: the
-largest key) hang the leaf queues that have entries into such a tree and walk it from the top. How a key
+largest key) add the leaf queues that have entries to such a tree and walk it from the top. How a key
 is computed, and what happens when a leaf has no entry left, differs between the two, and these walks are
 the hottest loops of a search, so only the tree is shared. `session/order.py` works differently: it
 keeps the best child of every queue up to date, since it serves thousands of pod groups in one pass.
@@ -17,6 +17,8 @@ from scheduler.core.session.policy import Comparable
 
 class QueueTree:
     """Leaf queues and their ancestors.
+
+    The argument `paths` has for each queue its path to the top queue, which begins with the queue itself.
 
     Attributes
     ----------

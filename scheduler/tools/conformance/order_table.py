@@ -1,4 +1,4 @@
-"""The table of job order: pod groups are pushed into a tree of queues and popped in order."""
+"""Check the core against the table `job_order`, whose rows push pod groups into a queue tree and pop them in order."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ Case = Mapping[str, Any]
 
 
 def job_order(case: Case) -> list[Mismatch]:
-    """Judge the order in which pod groups of a queue tree are served (or evicted)."""
+    """Return where the core serves (or evicts) the pod groups in another order than the table row says."""
     mismatches: list[Mismatch] = []
     session, index_of = _order_session(case)
-    turns: _Turns | None = None
+    order: _CoreOrder | None = None
     for number, operation in enumerate(case["operations"]):
         if operation["op"] == "initialize":
             groups = [index_of[job["name"]] for job in operation["jobs"]]
-            turns = _Turns(session, case["options"], groups)
+            order = _CoreOrder(session, case["options"], groups)
         elif operation["op"] == "push":
-            turns = turns or _Turns(session, case["options"], [])
-            turns.push(index_of[operation["job"]["name"]])
+            order = order or _CoreOrder(session, case["options"], [])
+            order.push(index_of[operation["job"]["name"]])
         else:
-            turns = turns or _Turns(session, case["options"], [])
-            mismatches += compare_values(f"operation {number}", operation["job"], turns.pop())
+            order = order or _CoreOrder(session, case["options"], [])
+            mismatches += compare_values(f"operation {number}", operation["job"], order.pop())
     return mismatches
 
 
-class _Turns:
-    """The product's order for one table row: that of turns, or that of victims."""
+class _CoreOrder:
+    """The order of the core for one table row: in which it serves pod groups, or in which it evicts them."""
 
     def __init__(self, session: Session, options: Case, groups: Sequence[int]) -> None:
         self._session = session
@@ -101,8 +101,8 @@ class _Turns:
 def _order_session(case: Case) -> tuple[Session, dict[str, int]]:
     """Build a session with every pod group that the operations name.
 
-    A victim holds one GPU: the tables leave out what victims hold, and victims that hold nothing do
-    not occur.
+    The tables do not say what victims hold. Each of their tasks gets one GPU, because no table is about victims
+    that hold nothing.
     """
     is_victim = bool(case["options"].get("victim_queue"))
     jobs = [
@@ -165,11 +165,11 @@ def _ordered_group(job: Case, *, is_victim: bool) -> PodGroupInput:
 
 
 def _queue_amounts(block: Case) -> QueueAmounts:
-    def free(value: float) -> float:
+    def amount(value: float) -> float:
         return inf if value == -1 else float(value)
 
     return QueueAmounts(
-        quota=free(block.get("quota", 0)),
-        limit=free(block.get("limit", 0)),
+        quota=amount(block.get("quota", 0)),
+        limit=amount(block.get("limit", 0)),
         over_quota_weight=float(block.get("over_quota_weight", 0)),
     )

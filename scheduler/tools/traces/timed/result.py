@@ -36,11 +36,13 @@ class TimedResult:
 
     Attributes
     ----------
-    unfinished : jobs that could not run to their end, because nothing more happened that could let them
+    unfinished : jobs that still waited when no event was left that could free resources for them
     span_s : virtual time between the first and the last cycle
-    allocated, unfair : means over time, in percent of the GPUs: held, and missing to queues below their fair share
+    allocated : GPUs held, mean over virtual time, in percent of all GPUs
+    unfair : GPUs that queues lacked up to their fair share, mean over virtual time, in percent of all GPUs
     evictions : action -> pods
-    lost_gpu_hours : work of evicted jobs, which begin anew
+    lost_gpu_hours : work that evicted jobs did and must repeat
+    session_mean_s, session_max_s : measured duration of a cycle, not virtual time
     """
 
     workload: str
@@ -65,5 +67,5 @@ class TimedResult:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """Return the smallest of some ascending values that so many percent of them do not exceed."""
+    """Return the smallest of ascending values such that at least `percent` of them are not above it."""
     return ordered[max(ceil(len(ordered) * percent / 100) - 1, 0)]

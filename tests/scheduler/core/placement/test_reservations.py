@@ -285,8 +285,8 @@ def play(jobs: list[Job], nodes: int, *, backfill: bool = True) -> Played:
                 played.starts[decision.pod_group] = now_s
                 ends[decision.pod_group] = now_s + by_name[decision.pod_group].runs_s
         reservations = session.attached(Reservations)
-        if reservations is not None and session.turned_away:
-            head = session.turned_away[0]
+        if reservations is not None and session.unplaced_groups:
+            head = session.unplaced_groups[0]
             reservation = reservations.reservation_of(head)
             if reservation is not None:
                 name = session.state.pod_groups.inputs[head].name
