@@ -1,4 +1,4 @@
-"""What happens in the cluster appears in the browser, without a reload and after a broken line."""
+"""What happens in the cluster appears in the browser, without a reload, also after the connection was lost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.browser import manifests
 from tests.integration.stack import Stack, wait_until
 
 QUEUE = "browser-live"
+#: A value in the page that a reload would clear.
 MARK = "document.documentElement.dataset.mark"
 
 
@@ -48,7 +49,9 @@ def test_a_pod_takes_its_gpu_cell_and_gives_it_back_without_a_reload(live: Stack
     assert page.evaluate(MARK) == "same page"
 
 
-def test_a_pending_workload_shows_the_same_reason_in_list_page_and_rest(live: Stack, page: Page):
+def test_the_reason_of_a_pending_workload_is_the_same_in_list_page_rest_and_events(
+    live: Stack, page: Page
+):
     _apply(live, "greedy", gpus=6, priority_class="build")
     page.goto(f"/workloads?queue={QUEUE}")
     row = page.get_by_role("row", name="greedy")
@@ -82,7 +85,7 @@ def test_a_waiting_workload_shows_its_position_in_the_order(live: Stack, page: P
         what="the bound pod",
         stack=live,
     )
-    # Priority, because two pods of one second have no order that a test could know.
+    # A higher priority puts this pod first; the creation times may be equal, as they are in whole seconds.
     _apply(live, "first", gpus=2, priority_class="build-preemptible")
     _apply(live, "second", gpus=3)
     page.goto(f"/workloads?queue={QUEUE}&q=second")
@@ -98,7 +101,7 @@ def test_a_waiting_workload_shows_its_position_in_the_order(live: Stack, page: P
     expect(page.locator("main")).to_contain_text("It is running.")
 
 
-def test_a_pod_that_nobody_manages_is_listed_with_the_reason(live: Stack, page: Page):
+def test_a_lone_pod_is_listed_with_the_reason(live: Stack, page: Page):
     live.kubectl("apply", "-f", "-", stdin=manifests.skipped_pod("loner", queue=QUEUE))
     page.goto(f"/workloads?queue={QUEUE}")
     row = page.get_by_role("row", name="loner")
@@ -108,7 +111,7 @@ def test_a_pod_that_nobody_manages_is_listed_with_the_reason(live: Stack, page: 
     expect(page.locator("main")).to_contain_text("kai.scheduler/skip-podgrouper")
 
 
-def test_filters_live_in_the_address_and_survive_a_reload(live: Stack, page: Page):
+def test_filters_are_in_the_address_and_survive_a_reload(live: Stack, page: Page):
     _apply(live, "one")
     _apply(live, "two")
     page.goto(f"/workloads?queue={QUEUE}")

@@ -1,4 +1,4 @@
-"""The rule of each program that a page may show; a program without a rule fails the test."""
+"""The check of each program that a documentation page may show in a command; a program without one fails the test."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from tests.docs.shown.rest_commands import check_curl
 from tests.docs.shown.shell import Command
 from tests.real_cluster.build import HELM, cache_folder
 
+#: Options of `docker build` and `docker compose` -> whether a value follows.
 DOCKER_BUILD = {"-t": True, "--tag": True, "--target": True, "-f": True, "--file": True}
 DOCKER_COMPOSE = {"--build": False, "-d": False, "--detach": False, "-v": False}
-#: What a release is unpacked to.
+#: The name of the source distribution of this release, and of the folder that it unpacks to.
 SDIST = f"kaiweb-{kaiweb.__version__}"
 #: The user's own values, as the guide calls them.
 OWN_VALUES = "my-values.yaml"
-LOCK = ROOT / "scheduler" / "loop" / "lock.py"
+#: The file that sets the keys in Redis which the guide deletes.
+LOCK_FILE = ROOT / "scheduler" / "loop" / "lock.py"
 CHART = "deploy/helm/kaiweb"
-#: Programs of every system, in commands that need no knowledge of kaiweb.
+#: Programs of the shell and the system; their arguments are not checked, since they do not depend on kaiweb.
 SYSTEM = frozenset(
     {
         "base64",
@@ -52,7 +54,9 @@ SYSTEM = frozenset(
 def check_helm(command: Command) -> None:
     verb, *words = command.words[1:]
     if not words:
-        assert verb in {"install", "upgrade", "uninstall"}, f"helm {verb}"
+        assert verb in {"install", "upgrade", "uninstall"}, (
+            f"no rule for helm {verb} without arguments"
+        )
         return
     binary = cache_folder() / "bin" / HELM.file_name
     if not os.access(binary, os.X_OK):
@@ -77,7 +81,9 @@ def helm_options(binary: Path, verb: str) -> dict[str, bool]:
 def check_docker(command: Command) -> None:
     verb, *words = command.words[1:]
     if verb == "compose":
-        assert words[0] in {"up", "down", "logs", "pull", "ps"}, f"docker compose {words[0]}"
+        assert words[0] in {"up", "down", "logs", "pull", "ps"}, (
+            f"no rule for docker compose {words[0]}"
+        )
         arguments_of(words[1:], DOCKER_COMPOSE)
         return
     assert verb == "build", f"no rule for docker {verb}"
@@ -95,7 +101,7 @@ def check_pip(command: Command) -> None:
     assert command.words[1] == "install", f"no rule for pip {command.words[1]}"
     options = {"--only-binary": True, "--require-hashes": False, "-r": True, "-q": False}
     for name in arguments_of(command.words[2:], options).positional:
-        assert name == "kaiweb-*.whl", f"kaiweb is no package of {name}"
+        assert name == "kaiweb-*.whl", f"expected pip install kaiweb-*.whl, got {name}"
 
 
 def check_python(command: Command) -> None:
@@ -116,7 +122,8 @@ def check_npm(command: Command) -> None:
 
 
 def check_tar(command: Command) -> None:
-    assert command.words[1:] == ("-xzf", f"{SDIST}.tar.gz"), "the sdist has another name"
+    expected = ("-xzf", f"{SDIST}.tar.gz")
+    assert command.words[1:] == expected, f"expected {expected}, got {command.words[1:]}"
 
 
 def check_pytest(command: Command) -> None:
@@ -130,12 +137,12 @@ def check_celery(command: Command) -> None:
 
 
 def check_redis_cli(command: Command) -> None:
-    """Check that a key which an operator deletes is one that we set."""
+    """Check that the key which a person is told to delete is one that the scheduler sets for its lock."""
     arguments = arguments_of(command.words[1:], {"-u": True})
     verb, key = arguments.positional
     assert (arguments.value("-u"), verb) == ("$REDIS_URL", "del")
     prefix = key.rpartition(":")[0]
-    assert f'f"{prefix}:{{' in LOCK.read_text(), f"no key {prefix}"
+    assert f'f"{prefix}:{{' in LOCK_FILE.read_text(), f"no key {prefix}"
 
 
 RULES: dict[str, Callable[[Command], None]] = {
@@ -155,7 +162,7 @@ RULES: dict[str, Callable[[Command], None]] = {
     "tar": check_tar,
     **dict.fromkeys(SYSTEM, lambda command: None),
 }
-#: Programs that begin a command in inline code or in a block without a language, so that they need a rule.
+#: First words by which inline code, or a line of a block without a language, is taken for a command and checked.
 PROGRAMS = (RULES.keys() - SYSTEM) | {
     "ansible", "apt", "apt-get", "aws", "az", "bash", "brew", "celery", "chmod", "cp", "docker-compose", "etcdctl", "flux",
     "gcloud", "gh", "git", "go", "jq", "kind", "kustomize", "minikube", "mkdocs", "mv", "node", "npx", "openssl", "pg_dump",

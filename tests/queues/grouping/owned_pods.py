@@ -48,21 +48,21 @@ def chain(*objects: dict[str, Any]) -> dict[str, Any]:
     return pod(objects[0])
 
 
-def world(*objects: dict[str, Any]) -> FileCluster:
+def file_cluster(*objects: dict[str, Any]) -> FileCluster:
     cluster = FileCluster()
     for item in objects:
         cluster.add(copy.deepcopy(item))
     return cluster
 
 
-def decided(
+def decision_of(
     the_pod: dict[str, Any], *objects: dict[str, Any], settings: Settings | None = None
 ) -> GroupingDecision:
-    return decide(the_pod, world(*objects), settings or Settings())
+    return decide(the_pod, file_cluster(*objects), settings or Settings())
 
 
 def spec_of(the_pod: dict[str, Any], *objects: dict[str, Any]) -> dict[str, Any]:
-    body = decided(the_pod, *objects).body
+    body = decision_of(the_pod, *objects).body
     assert body is not None
     spec: dict[str, Any] = body["spec"]
     return spec
@@ -72,14 +72,14 @@ def error_of(
     the_pod: dict[str, Any], *objects: dict[str, Any], settings: Settings | None = None
 ) -> str:
     try:
-        decided(the_pod, *objects, settings=settings)
+        decision_of(the_pod, *objects, settings=settings)
     except GroupingError as error:
         return str(error)
     raise AssertionError("the pod was grouped")
 
 
 def minimums(spec: dict[str, Any]) -> dict[str, int]:
-    """Return each subgroup's minimum, a parent's negated."""
+    """Return subgroup -> its min member, or minus its min subgroup if it has children."""
     return {
         s["name"]: -s["minSubGroup"] if "minSubGroup" in s else s["minMember"]
         for s in spec.get("subGroups", [])
@@ -87,7 +87,7 @@ def minimums(spec: dict[str, Any]) -> dict[str, int]:
 
 
 def stored_group(name: str, **spec: Any) -> dict[str, Any]:
-    """Return a pod group that is already there."""
+    """Return pod group `lab/<name>` as the cluster holds it."""
     return {
         "apiVersion": "scheduling.run.ai/v2alpha2",
         "kind": "PodGroup",

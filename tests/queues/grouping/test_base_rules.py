@@ -12,13 +12,13 @@ from queues.grouping.engine.table import BEYOND_KAI, KAI, TABLE, select_grouper
 from queues.grouping.metadata import parse_kind_defaults
 from tests.queues.grouping.owned_pods import (
     chain,
-    decided,
+    decision_of,
     error_of,
+    file_cluster,
     owner,
     pod,
     spec_of,
     stored_group,
-    world,
 )
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ def body_of(decision: GroupingDecision) -> Json:
 
 
 def with_defaults(the_pod: Json, defaults: dict[str, KindDefault], *objects: Json) -> Json:
-    cluster = world(*objects)
+    cluster = file_cluster(*objects)
     cluster.defaults = defaults
     return dict(body_of(decide(the_pod, cluster, Settings()))["spec"])
 
@@ -103,7 +103,7 @@ def test_labels_of_the_nearest_owner_win_and_the_pods_come_last() -> None:
 def test_a_maximum_run_time_comes_from_the_top_owner_else_from_the_pod() -> None:
     job = owner("batch/v1", "Job", annotations={MAX_RUN_TIME: "2h"})
     the_pod = pod(job, annotations={MAX_RUN_TIME: "9h", REQUEUE_DELAY: "5m"})
-    carried = body_of(decide(the_pod, world(job), Settings()))["metadata"]["annotations"]
+    carried = body_of(decide(the_pod, file_cluster(job), Settings()))["metadata"]["annotations"]
     assert (carried[MAX_RUN_TIME], carried[REQUEUE_DELAY]) == ("2h", "5m")
 
 
@@ -134,28 +134,30 @@ def test_unknown_values_and_bad_delays_fall_through_to_the_next_source() -> None
 def test_the_user_is_the_owners_else_the_pods() -> None:
     job = owner("batch/v1", "Job", labels={"user": "ada"}, annotations={"note": "1"})
     the_pod = pod(job, labels={"user": "bo", "own": "x"}, annotations={"user": "bo", "own": "x"})
-    metadata = body_of(decided(the_pod, job))["metadata"]
+    metadata = body_of(decision_of(the_pod, job))["metadata"]
     assert metadata["labels"] == {"user": "ada"}
     assert set(metadata["annotations"]) == {"user", "note", "kai.scheduler/top-owner-metadata"}
     assert metadata["annotations"]["user"] == "bo"
     job["metadata"]["labels"] = {}
     job["metadata"]["annotations"] = {"user": "cy"}
-    metadata = body_of(decided(the_pod, job))["metadata"]
+    metadata = body_of(decision_of(the_pod, job))["metadata"]
     assert (metadata["labels"], metadata["annotations"]["user"]) == ({"user": "bo"}, "cy")
 
 
 def test_the_groups_owner_is_no_controller_and_the_pool_comes_from_the_pod() -> None:
     job = owner("batch/v1", "Job")
     pool = "kai.scheduler/node-pool"
-    metadata = body_of(decided(pod(job, labels={pool: "a"}), job))["metadata"]
+    metadata = body_of(decision_of(pod(job, labels={pool: "a"}), job))["metadata"]
     assert metadata["ownerReferences"] == [
         {"apiVersion": "batch/v1", "kind": "Job", "name": "own", "uid": "u-own"}
     ]
     assert metadata["labels"] == {pool: "a"}
     job["metadata"]["labels"] = {pool: "b"}
-    assert body_of(decided(pod(job, labels={pool: "a"}), job))["metadata"]["labels"] == {pool: "b"}
+    assert body_of(decision_of(pod(job, labels={pool: "a"}), job))["metadata"]["labels"] == {
+        pool: "b"
+    }
     no_pools = Settings(node_pool_label="")
-    decision = decided(pod(job, labels={pool: "a"}), job, settings=no_pools)
+    decision = decision_of(pod(job, labels={pool: "a"}), job, settings=no_pools)
     assert body_of(decision)["metadata"]["labels"] == {pool: "b"}
 
 
@@ -212,7 +214,7 @@ def test_a_deployment_speaks_for_the_groups_of_its_pods() -> None:
         },
     )
     replicas = owner("apps/v1", "ReplicaSet", name="rs", uid="u-rs")
-    body = body_of(decided(chain(replicas, deployment), replicas, deployment))
+    body = body_of(decision_of(chain(replicas, deployment), replicas, deployment))
     assert body["metadata"]["name"] == "pg-p-u-p"
     assert body["metadata"]["ownerReferences"][0]["kind"] == "Pod"
     assert body["spec"] == {
@@ -229,7 +231,7 @@ def test_a_runs_gang_annotation_counts_for_a_job_alone_and_not_for_a_cron_jobs()
     job = owner("batch/v1", "Job", name="j", uid="u-j", annotations=gang)
     assert spec_of(pod(job), job)["minMember"] == 3
     cron = owner("batch/v1", "CronJob")
-    decision = decided(chain(job, cron), job, cron)
+    decision = decision_of(chain(job, cron), job, cron)
     assert decision.pod_group == "pg-j-u-j"
     assert body_of(decision)["spec"]["minMember"] == 1
     between = owner("example.test/v1", "Between", name="b", uid="u-b")
@@ -249,7 +251,7 @@ def test_runai_jobs_are_named_after_the_pod_without_its_last_part_and_keep_older
 
     def named(*groups: str, name: str = "own-2-7", **settings: Any) -> str:
         existing_groups = [stored_group(group) for group in groups]
-        return decided(
+        return decision_of(
             pod(job, name=name), job, *existing_groups, settings=Settings(**settings)
         ).pod_group
 

@@ -10,7 +10,14 @@ from queues.grouping.base import Settings
 from queues.grouping.engine.reconcile import Skip, decide
 from queues.grouping.errors import GangMissingError
 from queues.grouping.offline.file_cluster import FileCluster
-from tests.queues.grouping.owned_pods import decided, error_of, owner, pod, stored_group, world
+from tests.queues.grouping.owned_pods import (
+    decision_of,
+    error_of,
+    file_cluster,
+    owner,
+    pod,
+    stored_group,
+)
 
 BASIC: dict[str, Any] = {"basic": {}}
 
@@ -43,7 +50,7 @@ def member(
 
 
 def body_of(the_pod: dict[str, Any], *objects: dict[str, Any]) -> dict[str, Any]:
-    body = decided(the_pod, *objects).body
+    body = decision_of(the_pod, *objects).body
     assert body is not None
     return body
 
@@ -68,7 +75,7 @@ def test_the_gang_size_of_a_workload_is_the_minimum_of_its_pod_group() -> None:
 
 def test_each_replica_key_of_a_gang_is_a_pod_group_of_its_own() -> None:
     objects = workload(workers=gang(2))
-    names = [decided(member(key=key), objects).pod_group for key in ("0", "1", "")]
+    names = [decision_of(member(key=key), objects).pod_group for key in ("0", "1", "")]
     assert names == ["training-workers-0", "training-workers-1", "training-workers"]
 
 
@@ -132,7 +139,7 @@ def test_the_subgroups_of_the_owners_rule_give_way_to_the_gang() -> None:
     template = {"metadata": {"annotations": {"kai.scheduler/segment-size": "2"}}}
     replicas = {"Worker": {"replicas": 4, "template": template}}
     job = owner("kubeflow.org/v1", "PyTorchJob", {"pytorchReplicaSpecs": replicas})
-    decision = decided(member(job), job, workload(workers=gang(3)))
+    decision = decision_of(member(job), job, workload(workers=gang(3)))
     assert decision.body is not None
     assert decision.sub_group == ""
     assert decision.body["spec"]["minMember"] == 3
@@ -156,7 +163,7 @@ def test_an_annotation_on_pod_or_top_owner_opts_out(where: str) -> None:
     the_pod = member(job)
     target = the_pod if where == "pod" else job
     target["metadata"]["annotations"] = {"kai.scheduler/ignore-workload-api": "true"}
-    assert decided(the_pod, job, workload(workers=gang(2))).pod_group == "pg-own-u-own"
+    assert decision_of(the_pod, job, workload(workers=gang(2))).pod_group == "pg-own-u-own"
 
 
 def test_where_the_api_is_not_served_the_field_changes_nothing() -> None:
@@ -165,12 +172,12 @@ def test_where_the_api_is_not_served_the_field_changes_nothing() -> None:
             return False
 
     with_field = decide(member(), WithoutGangs(), Settings())
-    assert with_field == decided(pod())
+    assert with_field == decision_of(pod())
 
 
 def test_a_pod_whose_gang_is_missing_waits_for_it() -> None:
     with pytest.raises(GangMissingError) as missing:
-        decided(member())
+        decision_of(member())
     assert str(missing.value) == (
         "Workload lab/training, which the pod names, does not exist; the pod waits for it"
     )
@@ -181,18 +188,18 @@ def test_a_pod_whose_gang_is_missing_waits_for_it() -> None:
 
 def test_a_pod_stays_in_its_pod_group_when_the_workload_is_deleted() -> None:
     the_pod = member(annotations={"pod-group-name": "training-workers"})
-    decision = decide(the_pod, world(stored_group("training-workers")), Settings())
+    decision = decide(the_pod, file_cluster(stored_group("training-workers")), Settings())
     assert decision.skip is Skip.GANG_GONE
 
 
 def test_a_leaving_pod_without_its_gang_is_no_error() -> None:
     leaving = member(deletionTimestamp="2026-01-01T00:00:00Z")
-    assert decided(leaving).skip is Skip.LEAVING
+    assert decision_of(leaving).skip is Skip.LEAVING
 
 
 def test_a_pod_that_somebody_put_into_a_pod_group_stays_there() -> None:
     the_pod = member(annotations={"pod-group-name": "by-hand"})
-    assert decided(the_pod, workload(workers=gang(2))).skip is Skip.GROUPED
+    assert decision_of(the_pod, workload(workers=gang(2))).skip is Skip.GROUPED
 
 
 def test_a_grown_gang_reaches_pods_that_are_already_grouped() -> None:
@@ -215,7 +222,7 @@ def test_a_size_that_is_none_is_an_error(size: Any, text: str) -> None:
 
 
 def test_two_gangs_whose_names_meet_are_not_merged() -> None:
-    cluster = world(workload("a", **{"b-c": gang(2)}), workload("a-b", c=gang(3)))
+    cluster = file_cluster(workload("a", **{"b-c": gang(2)}), workload("a-b", c=gang(3)))
     first = decide(member(of="a", part="b-c"), cluster, Settings()).body
     assert first is not None
     cluster.add(first)

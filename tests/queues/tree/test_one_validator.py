@@ -17,7 +17,7 @@ RESOURCES = st.fixed_dictionaries(
         for resource in ("gpu", "cpu", "memory")
     }
 )
-NOTHING = {resource: {"quota": 0, "limit": -1} for resource in ("gpu", "cpu", "memory")}
+NO_QUOTA = {resource: {"quota": 0, "limit": -1} for resource in ("gpu", "cpu", "memory")}
 
 
 def body(name: str, parent: str, resources: dict[str, Any]) -> dict[str, Any]:
@@ -33,17 +33,17 @@ def tree(*bodies: dict[str, Any]) -> dict[str, QueueShape]:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(parent=RESOURCES, siblings=st.lists(RESOURCES, max_size=3), own=RESOURCES)
-def test_a_queue_gets_the_same_findings_however_it_comes_to_its_place(
+def test_creation_update_and_move_get_the_same_findings_for_the_same_tree(
     parent: dict[str, Any], siblings: list[dict[str, Any]], own: dict[str, Any]
 ) -> None:
     others = [
         body("parent", "", parent),
-        body("elsewhere", "", {resource: {"quota": -1, "limit": -1} for resource in NOTHING}),
+        body("elsewhere", "", {resource: {"quota": -1, "limit": -1} for resource in NO_QUOTA}),
         *(body(f"sibling-{number}", "parent", part) for number, part in enumerate(siblings)),
     ]
     new, without_quota, at_another_parent = (
         body("new", "parent", own),
-        body("new", "parent", NOTHING),
+        body("new", "parent", NO_QUOTA),
         body("new", "elsewhere", own),
     )
 
@@ -54,7 +54,7 @@ def test_a_queue_gets_the_same_findings_however_it_comes_to_its_place(
     expected = {(finding.pointer, finding.code) for finding in created}
     assert {(finding.pointer, finding.code) for finding in updated} == expected
     assert {(finding.pointer, finding.code) for finding in moved} == expected
-    assert errors(created) == ()
+    assert errors(created) == ()  # children over their parent are a warning
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -63,7 +63,7 @@ def test_children_over_their_parent_are_found_for_exactly_the_resources_that_are
     parent: dict[str, Any], siblings: list[dict[str, Any]], own: dict[str, Any]
 ) -> None:
     others = [body(f"sibling-{number}", "parent", part) for number, part in enumerate(siblings)]
-    names = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
+    pointer_names = {"gpu": "gpu", "cpu": "cpuMilli", "memory": "memoryBytes"}
 
     findings = check(
         tree(body("parent", "", parent), *others), old=None, new=body("new", "parent", own)
@@ -71,7 +71,7 @@ def test_children_over_their_parent_are_found_for_exactly_the_resources_that_are
 
     expected = {
         f"/quota/{name}"
-        for resource, name in names.items()
+        for resource, name in pointer_names.items()
         if _is_over(
             [part[resource]["quota"] for part in (*siblings, own)], parent[resource]["quota"]
         )

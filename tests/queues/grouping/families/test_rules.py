@@ -14,14 +14,14 @@ from queues.grouping.errors import NotReadableError
 from queues.grouping.offline.file_cluster import FileCluster
 from tests.queues.grouping.owned_pods import (
     chain,
-    decided,
+    decision_of,
     error_of,
+    file_cluster,
     minimums,
     owner,
     pod,
     spec_of,
     stored_group,
-    world,
 )
 
 
@@ -74,7 +74,7 @@ def test_leader_worker_segments(
     assert minimum_of == expected
     assert sum(count for count in minimum_of.values() if count > 0) == size
     placed = [
-        decided(
+        decision_of(
             pod(the_set, labels={"leaderworkerset.sigs.k8s.io/worker-index": str(index)}), the_set
         ).sub_group
         for index in range(size)
@@ -98,10 +98,10 @@ def test_a_ready_leader_brings_its_workers() -> None:
 
 def test_older_groups_are_kept() -> None:
     job = owner("batch/v1", "Job", annotations={"kai.scheduler/batch-min-member": "3"})
-    assert decided(pod(job), job, stored_group("pg-p-u-own")).pod_group == "pg-p-u-own"
+    assert decision_of(pod(job), job, stored_group("pg-p-u-own")).pod_group == "pg-p-u-own"
     never = Settings(search_legacy=False)
     assert (
-        decided(pod(job), job, stored_group("pg-p-u-own"), settings=never).pod_group
+        decision_of(pod(job), job, stored_group("pg-p-u-own"), settings=never).pod_group
         == "pg-own-u-own"
     )
     labels = {"jobset.sigs.k8s.io/replicatedjob-name": "a", "jobset.sigs.k8s.io/job-index": "0"}
@@ -110,10 +110,10 @@ def test_older_groups_are_kept() -> None:
         "startupPolicy": {"startupPolicyOrder": "InOrder"},
     }
     job_set = owner("jobset.x-k8s.io/v1alpha2", "JobSet", spec)
-    flat = decided(pod(job_set, labels=labels), job_set, stored_group("pg-own-u-own-b"))
+    flat = decision_of(pod(job_set, labels=labels), job_set, stored_group("pg-own-u-own-b"))
     assert (flat.pod_group, flat.sub_group) == ("pg-own-u-own-a", "")
     cluster = owner("ray.io/v1", "RayCluster", {})
-    ray = decided(
+    ray = decision_of(
         pod(cluster, labels={"ray.io/group": "headgroup"}), cluster, stored_group("pg-own-u-own")
     )
     assert ray.body is not None
@@ -137,13 +137,13 @@ def test_a_revision_that_runs_pod_by_pod_goes_on_so() -> None:
     }
     stored = stored_group("pg-q")
     stored["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "q"}]
-    by_pod = decided(mine, service, revision, other, stored)
+    by_pod = decision_of(mine, service, revision, other, stored)
     assert by_pod.pod_group == "pg-p-u-p"
 
 
 def test_defaults_of_a_skipped_kind_fill_its_labels() -> None:
     flow = owner("argoproj.io/v1alpha1", "Workflow", annotations={"kai.scheduler/topology": "t"})
-    cluster = world(flow)
+    cluster = file_cluster(flow)
     cluster.defaults = {
         "Workflow.argoproj.io": KindDefault(priority_class="build", preemptibility="preemptible")
     }
@@ -167,7 +167,7 @@ def test_a_skipped_kind_hands_down_no_class_that_does_not_exist_and_no_unknown_w
         "metadata": {"name": "g", "namespace": "lab", "uid": "u-g"},
         "spec": {"podgroups": [{"name": "a", "minReplicas": 1}]},
     }
-    cluster = world(flow, cliques, gang)
+    cluster = file_cluster(flow, cliques, gang)
     cluster.defaults = {
         "Workflow": KindDefault(priority_class="no-such", preemptibility="sometimes")
     }
@@ -195,7 +195,7 @@ def test_a_skipped_owner_above_a_typed_workload_delegates() -> None:
         uid="u-tf",
     )
     job["metadata"]["ownerReferences"] = pod(flow)["metadata"]["ownerReferences"]
-    decision = decided(pod(job), job, flow)
+    decision = decision_of(pod(job), job, flow)
     assert decision.pod_group == "pg-tf-u-tf"
     assert decision.body is not None
     assert (decision.body["spec"]["minMember"], decision.body["spec"]["queue"]) == (2, "q")
@@ -220,7 +220,7 @@ def test_a_masters_annotations_do_not_move_the_workers() -> None:
     master = pod(job, labels={role: "master"}, annotations=annotations)
     assert minimums(spec_of(master, job)) == {"master": 1, "worker": 4}
     labels = {role: "worker", "training.kubeflow.org/replica-index": "3"}
-    worker = decided(pod(job, labels=labels, annotations=annotations), job)
+    worker = decision_of(pod(job, labels=labels, annotations=annotations), job)
     assert worker.sub_group == "worker-1"
 
 
@@ -248,9 +248,9 @@ def test_the_walk_ends_below_an_owner_that_may_not_be_read() -> None:
 def test_an_owner_left_out_of_the_files_is_unreadable_unless_its_kind_is_known() -> None:
     labels = {"spark-app-name": "a", "spark-app-selector": "spark-1"}
     app = owner("sparkoperator.k8s.io/v1beta2", "SparkApplication")
-    assert decided(pod(app, labels=labels)).pod_group == "spark-1"
-    assert decided(pod(app, labels=labels), app).pod_group == "pg-own-u-own"
-    assert decided(pod(owner("example.test/v1", "Gadget"))).pod_group == "pg-p-u-p"
+    assert decision_of(pod(app, labels=labels)).pod_group == "spark-1"
+    assert decision_of(pod(app, labels=labels), app).pod_group == "pg-own-u-own"
+    assert decision_of(pod(owner("example.test/v1", "Gadget"))).pod_group == "pg-p-u-p"
 
 
 def test_a_kind_that_the_role_covers_must_be_in_the_files_also_without_a_rule_of_its_own() -> None:
@@ -279,7 +279,7 @@ def test_an_owner_of_a_kind_that_the_role_does_not_cover_ends_the_walk_as_in_a_c
     below: dict[str, Any], group: str
 ) -> None:
     above = owner("example.test/v1", "Operator", labels={"kai.scheduler/queue": "unseen"})
-    decision = decided(chain(below, above), below, above)
+    decision = decision_of(chain(below, above), below, above)
     assert decision.pod_group == group
     assert decision.body is not None
     assert decision.body["spec"]["queue"] == "default-queue"
@@ -288,12 +288,12 @@ def test_an_owner_of_a_kind_that_the_role_does_not_cover_ends_the_walk_as_in_a_c
 def test_a_leaving_pod_whose_owner_is_gone_is_no_error() -> None:
     job = owner("batch/v1", "Job")
     leaving = pod(job, deletionTimestamp="2026-01-01T00:00:00Z")
-    assert decided(leaving).skip is Skip.LEAVING
+    assert decision_of(leaving).skip is Skip.LEAVING
 
 
 def test_an_owner_that_asks_to_be_skipped() -> None:
     job = owner("batch/v1", "Job", annotations={"kai.scheduler/skip-podgrouper": "true"})
-    assert decided(pod(job), job).skip is Skip.OWNER_ASKED
+    assert decision_of(pod(job), job).skip is Skip.OWNER_ASKED
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_texts_that_are_no_durations(text: str) -> None:
     "name", ["job", "true", "123", "1e3", "2001-12-14", "a:b", "null", "y", "", "a#b", "é"]
 )
 def test_the_top_owner_annotation_reads_back_as_text(name: str) -> None:
-    body = decided(pod(name=name)).body
+    body = decision_of(pod(name=name)).body
     assert body is not None
     stated = yaml.safe_load(body["metadata"]["annotations"]["kai.scheduler/top-owner-metadata"])
     assert stated == {"name": name, "uid": "u-p", "group": "", "version": "v1", "kind": "Pod"}

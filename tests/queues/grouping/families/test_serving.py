@@ -10,7 +10,7 @@ from queues.grouping.base import Settings
 from tests.queues.grouping.offline.test_manifests import grouped, owners, specs, sub_groups
 from tests.queues.grouping.owned_pods import (
     chain,
-    decided,
+    decision_of,
     error_of,
     owner,
     pod,
@@ -62,7 +62,7 @@ def test_a_revision_names_queue_and_class_and_nothing_of_when_or_where() -> None
     rev = revision(annotations=silent, labels=labels)
     spec = spec_of(served(annotations=silent), SERVICE, rev)
     assert spec == {"queue": "web", "priorityClassName": "build", "minMember": 1}
-    decision = decided(served(), SERVICE, rev, settings=Settings(knative_gang=False))
+    decision = decision_of(served(), SERVICE, rev, settings=Settings(knative_gang=False))
     assert decision.pod_group == "pg-p-u-p"
     assert decision.body is not None
     # One by one, the class is always inference.
@@ -100,7 +100,7 @@ def test_a_revision_whose_pods_went_one_by_one_goes_on_so(
     existing_groups = [stored_group(group) for group, _ in groups]
     for body, (_, kind) in zip(existing_groups, groups, strict=True):
         body["metadata"]["ownerReferences"] = [{"kind": kind, "name": "x"}]
-    assert decided(served(), SERVICE, revision(), *pods, *existing_groups).pod_group == name
+    assert decision_of(served(), SERVICE, revision(), *pods, *existing_groups).pod_group == name
 
 
 def test_a_served_pod_needs_a_revision_that_exists() -> None:
@@ -135,7 +135,7 @@ def test_a_gang_takes_from_its_set_what_it_does_not_say_itself(kind: str) -> Non
     }
     the_set = clique(kind, labels=labels, annotations=annotations)
     the_gang = gang({"podgroups": [podgroup("a", 2)]}, labels={"team": "gang"})
-    decision = decided(pod(the_set, labels={GANG: "g"}), the_set, the_gang)
+    decision = decision_of(pod(the_set, labels={GANG: "g"}), the_set, the_gang)
     assert decision.pod_group == "pg-g-u-g"
     assert decision.body is not None
     assert decision.body["metadata"]["labels"]["team"] == "gang"
@@ -169,7 +169,7 @@ def test_queue_project_user_and_staleness_are_the_gangs_then_the_pods_then_the_s
     the_gang = gang({"podgroups": [podgroup("a")]}, **words("gang"))
     member = pod(the_set, **words("pod"))
     member["metadata"].setdefault("labels", {})[GANG] = "g"
-    decision = decided(member, the_set, the_gang)
+    decision = decision_of(member, the_set, the_gang)
     assert decision.body is not None
     spec, first = decision.body["spec"], f"of-{speakers[0]}"
     minutes = 1 + ["gang", "pod", "set"].index(speakers[0])
@@ -263,9 +263,9 @@ def test_a_gang_that_is_missing_or_asks_for_nothing_is_an_error() -> None:
 def test_a_pod_finds_its_part_by_name() -> None:
     references = [{"namespace": "lab", "name": "x"}, {"name": "p"}]
     the_gang = gang({"podgroups": [podgroup("a"), podgroup("b", podReferences=references)]})
-    assert decided(pod(clique(), labels={GANG: "g"}), clique(), the_gang).sub_group == "b"
+    assert decision_of(pod(clique(), labels={GANG: "g"}), clique(), the_gang).sub_group == "b"
     other = pod(clique(), name="y", labels={GANG: "g"})
-    assert decided(other, clique(), the_gang).sub_group == ""
+    assert decision_of(other, clique(), the_gang).sub_group == ""
 
 
 @pytest.mark.parametrize(
@@ -288,13 +288,13 @@ def test_launchers_are_looked_through(api_version: str, kind: str) -> None:
         labels={"kai.scheduler/queue": "q", "team": "above"},
         annotations={"kai.scheduler/staleness-grace-period": "1m"},
     )  # fmt: skip
-    alone = decided(pod(launcher, labels={"team": "pod"}), launcher)
+    alone = decision_of(pod(launcher, labels={"team": "pod"}), launcher)
     assert alone.pod_group == "pg-p-u-p"
     assert alone.body is not None
     assert alone.body["metadata"]["labels"] == {"kai.scheduler/queue": "q", "team": "pod"}
     spec = {"pytorchReplicaSpecs": {"Worker": {"replicas": 3}}}
     job = owner("kubeflow.org/v1", "PyTorchJob", spec, name="j", uid="u-j", labels={"team": "job"})
-    below = decided(chain(job, launcher), job, launcher)
+    below = decision_of(chain(job, launcher), job, launcher)
     assert below.pod_group == "pg-j-u-j"
     assert below.body is not None
     assert below.body["metadata"]["labels"] == {"kai.scheduler/queue": "q", "team": "job"}
@@ -315,7 +315,7 @@ def test_a_deployment_below_a_launcher_serves_pod_by_pod() -> None:
     )
     deployment = owner("apps/v1", "Deployment", name="d", uid="u-d")
     replicas = owner("apps/v1", "ReplicaSet", name="r", uid="u-r")
-    decision = decided(chain(replicas, deployment, graph), replicas, deployment, graph)
+    decision = decision_of(chain(replicas, deployment, graph), replicas, deployment, graph)
     assert decision.pod_group == "pg-p-u-p"
     assert decision.body is not None
     assert decision.body["spec"] == {"queue": "q", "priorityClassName": "inference", "minMember": 1}

@@ -9,7 +9,7 @@ import pytest
 from queues.grouping.base import Settings
 from tests.queues.grouping.owned_pods import (
     chain,
-    decided,
+    decision_of,
     error_of,
     minimums,
     owner,
@@ -78,7 +78,7 @@ def test_pytorch_segments_listen_to_the_worker_pod_then_its_template_then_the_jo
         "training.kubeflow.org/replica-type": "worker",
         "training.kubeflow.org/replica-index": "3",
     }
-    decision = decided(pod(job, labels=role), job)
+    decision = decision_of(pod(job, labels=role), job)
     assert decision.body is not None
     assert minimums(decision.body["spec"]) == {"worker": -2, "worker-0": 3, "worker-1": 1}
     assert decision.sub_group == "worker-1"
@@ -91,7 +91,7 @@ def test_pytorch_segments_listen_to_the_worker_pod_then_its_template_then_the_jo
         "kai.scheduler/topology": "yard",
         SEGMENT + "topology-preferred-placement": "row",
     }
-    decision = decided(pod(job, labels=role, annotations=own), job)
+    decision = decision_of(pod(job, labels=role, annotations=own), job)
     assert decision.body is not None
     assert minimums(decision.body["spec"]) == {"worker": -2, "worker-0": 2, "worker-1": 2}
     assert decision.body["spec"]["subGroups"][1]["topologyConstraint"] == {
@@ -151,9 +151,9 @@ def test_ray_counts_groups_that_ask_for_something_and_names_the_nameless() -> No
     metadata = spec_of(pod(cluster), cluster)
     assert minimums(metadata) == {"headgroup": 1, "a": 4, "worker-group-4": 1}
     assert metadata["minMember"] == 6
-    assert decided(pod(cluster, labels={GROUP: "a"}), cluster).sub_group == "a"
-    assert decided(pod(cluster, labels={GROUP: "off"}), cluster).sub_group == ""
-    assert decided(pod(cluster), cluster).sub_group == ""
+    assert decision_of(pod(cluster, labels={GROUP: "a"}), cluster).sub_group == "a"
+    assert decision_of(pod(cluster, labels={GROUP: "off"}), cluster).sub_group == ""
+    assert decision_of(pod(cluster), cluster).sub_group == ""
 
 
 def test_rays_groups_may_each_ask_for_a_place() -> None:
@@ -198,7 +198,7 @@ def test_a_ray_service_follows_its_active_cluster_and_before_that_its_pending_on
     service["status"]["activeServiceStatus"] = {"rayClusterName": ""}
     assert spec_of(the_pod, old, new, service)["minMember"] == 5
     service["status"]["activeServiceStatus"] = {"rayClusterName": "old"}
-    decision = decided(the_pod, old, new, service)
+    decision = decision_of(the_pod, old, new, service)
     assert decision.pod_group == "pg-own-u-own"
     assert decision.body is not None
     assert decision.body["spec"]["minMember"] == 2
@@ -264,7 +264,7 @@ def test_a_replicated_job_may_ask_for_more_pods_than_run_side_by_side_and_for_a_
 def test_an_older_flat_job_set_stays_flat_while_the_flag_is_on() -> None:
     member = pod(job_set(), labels=JOB_LABELS)
     flat = stored_group("pg-own-u-own")
-    decision = decided(member, job_set({"kai.scheduler/batch-min-member": "3"}), flat)
+    decision = decision_of(member, job_set({"kai.scheduler/batch-min-member": "3"}), flat)
     assert (decision.pod_group, decision.sub_group) == ("pg-own-u-own", "")
     assert decision.body is not None
     assert decision.body["spec"] == {
@@ -276,9 +276,9 @@ def test_an_older_flat_job_set_stays_flat_while_the_flag_is_on() -> None:
         stored_group("pg-own-u-own2"),
         stored_group("pg-own-u-own", subGroups=[{"name": "a"}]),
     ):
-        assert decided(member, job_set(), other).sub_group == "a-replica-0"
+        assert decision_of(member, job_set(), other).sub_group == "a-replica-0"
     never = Settings(search_legacy=False)
-    assert decided(member, job_set(), flat, settings=never).sub_group == "a-replica-0"
+    assert decision_of(member, job_set(), flat, settings=never).sub_group == "a-replica-0"
 
 
 def worker_set(**spec: Any) -> Json:
@@ -293,7 +293,7 @@ def test_a_leader_worker_set_has_a_group_per_index_and_one_without_it() -> None:
         (None, "pg-own-u-own"),
     ):
         labels = {} if label is None else {LWS + "group-index": label}
-        assert decided(pod(the_set, labels=labels), the_set).pod_group == name
+        assert decision_of(pod(the_set, labels=labels), the_set).pod_group == name
     alone = worker_set(leaderWorkerTemplate={"size": 1})
     assert minimums(spec_of(pod(alone), alone)) == {"leader": 1}
 
@@ -372,10 +372,10 @@ def test_labels_win_over_what_a_spark_application_says() -> None:
 
 
 def test_both_spark_labels_are_needed_to_share_a_group() -> None:
-    assert decided(pod(labels={"spark-app-selector": "s"})).pod_group == "pg-p-u-p"
-    assert decided(pod(labels={"spark-app-name": "n"})).pod_group == "pg-p-u-p"
+    assert decision_of(pod(labels={"spark-app-selector": "s"})).pod_group == "pg-p-u-p"
+    assert decision_of(pod(labels={"spark-app-name": "n"})).pod_group == "pg-p-u-p"
     both = pod(labels={"spark-app-selector": "s", "spark-app-name": "n"})
-    assert decided(both).pod_group == "s"
+    assert decision_of(both).pod_group == "s"
 
 
 def test_an_inference_service_is_grouped_as_what_serves_it() -> None:
@@ -389,7 +389,7 @@ def test_an_inference_service_is_grouped_as_what_serves_it() -> None:
         name="lws",
         uid="u-lws",
     )
-    decision = decided(chain(the_set, service), the_set, service)
+    decision = decision_of(chain(the_set, service), the_set, service)
     assert decision.pod_group == "pg-lws-u-lws"
     assert decision.body is not None
     assert (decision.body["spec"]["minMember"], decision.body["spec"]["queue"]) == (2, "web")

@@ -10,7 +10,7 @@ import pytest
 
 from queues.grouping.karta import karta as karta_rules
 from queues.grouping.karta.jq import Evaluator
-from tests.queues.grouping.owned_pods import decided, error_of, owner, pod, spec_of
+from tests.queues.grouping.owned_pods import decision_of, error_of, owner, pod, spec_of
 
 Json = dict[str, Any]
 ROLE = '.metadata.labels["role"]'
@@ -66,7 +66,7 @@ def test_each_listed_part_is_a_flat_subgroup_and_takes_in_what_hangs_below_it() 
     """minMember of a part = its own scale times its children's."""
     rule = karta(part("a"), part("b"), part("c", "b"), podGroup=grouped("a", "b"))
     the_ring = ring(a={"replicas": 2}, b={"replicas": 3}, c={"replicas": 4})
-    decision = decided(member("c", the_ring), the_ring, rule)
+    decision = decision_of(member("c", the_ring), the_ring, rule)
     assert (decision.pod_group, decision.sub_group) == ("pg-u-own-g", "b")
     assert decision.body is not None
     assert decision.body["spec"] == {
@@ -75,7 +75,7 @@ def test_each_listed_part_is_a_flat_subgroup_and_takes_in_what_hangs_below_it() 
         "minSubGroup": 2,
         "subGroups": [{"name": "a", "minMember": 2}, {"name": "b", "minMember": 12}],
     }
-    assert decided(member("other", the_ring), the_ring, rule).sub_group == ""
+    assert decision_of(member("other", the_ring), the_ring, rule).sub_group == ""
 
 
 def test_minimum_replicas_come_before_replicas_and_a_zero_says_nothing() -> None:
@@ -108,7 +108,7 @@ def test_a_part_without_a_scale_cannot_be_a_subgroup() -> None:
 def test_without_listed_parts_the_whole_tree_is_the_gang() -> None:
     rule = karta(part("a"), part("b"), podGroup={"name": "all"})
     the_ring = ring(a={"replicas": 2}, b={"replicas": 3})
-    decision = decided(member("a", the_ring), the_ring, rule)
+    decision = decision_of(member("a", the_ring), the_ring, rule)
     assert decision.pod_group == "pg-u-own-all"
     assert decision.body is not None
     assert decision.body["spec"] == {**PLAIN, "minMember": 5}
@@ -140,12 +140,12 @@ def test_the_older_form_makes_groups_by_what_pods_say() -> None:
     ]
     rule = karta(part("a"), part("b"), podGroups=[{"members": members}])
     the_ring = ring(a={"replicas": 2}, b={"replicas": 3})
-    first = decided(pod(the_ring, labels={"role": "a", "index": "4"}), the_ring, rule)
+    first = decision_of(pod(the_ring, labels={"role": "a", "index": "4"}), the_ring, rule)
     assert (first.pod_group, first.sub_group) == ("pg-u-own-a-4", "")
     assert first.body is not None
     assert first.body["spec"] == {**PLAIN, "minMember": 2}
     second = pod(the_ring, labels={"role": "b", "index": "4"})
-    assert decided(second, the_ring, rule).pod_group == "pg-u-own"
+    assert decision_of(second, the_ring, rule).pod_group == "pg-u-own"
     assert spec_of(second, the_ring, rule)["minMember"] == 3
     second["metadata"]["labels"]["index"] = "9"
     nobody = "pod p belongs to no component of the Karta for Ring"
@@ -160,7 +160,7 @@ def test_the_newer_form_wins_over_the_older() -> None:
     older = [{"members": [{"componentName": "a"}]}]
     rule = karta(part("a"), podGroup=grouped("a"), podGroups=older)
     the_ring = ring(a={"replicas": 1})
-    assert decided(member("a", the_ring), the_ring, rule).pod_group == "pg-u-own-g"
+    assert decision_of(member("a", the_ring), the_ring, rule).pod_group == "pg-u-own-g"
 
 
 def test_a_selector_without_a_value_asks_only_for_something_and_values_are_compared_as_jq_prints() -> (
@@ -168,12 +168,12 @@ def test_a_selector_without_a_value_asks_only_for_something_and_values_are_compa
 ):
     rule = karta(part("a", value=None), podGroup=grouped("a"))
     the_ring = ring(a={"replicas": 1})
-    assert decided(member("any", the_ring), the_ring, rule).sub_group == "a"
-    assert decided(pod(the_ring), the_ring, rule).sub_group == ""
+    assert decision_of(member("any", the_ring), the_ring, rule).sub_group == "a"
+    assert decision_of(pod(the_ring), the_ring, rule).sub_group == ""
     selector = {"componentTypeSelector": {"keyPath": f'{ROLE} == "a"', "value": True}}
     rule = karta(part("a", podSelector=selector), podGroup=grouped("a"))
-    assert decided(member("a", the_ring), the_ring, rule).sub_group == "a"
-    assert decided(member("b", the_ring), the_ring, rule).sub_group == ""
+    assert decision_of(member("a", the_ring), the_ring, rule).sub_group == "a"
+    assert decision_of(member("b", the_ring), the_ring, rule).sub_group == ""
 
 
 def test_two_valid_definitions_are_one_too_many_an_invalid_one_does_not_count(
@@ -183,13 +183,13 @@ def test_two_valid_definitions_are_one_too_many_an_invalid_one_does_not_count(
     good = karta(part("a"), podGroup=grouped("a"))
     twin = karta(part("a"), name="twin", podGroup=grouped("a"))
     with caplog.at_level(logging.WARNING, logger="queues.grouping.karta.karta"):
-        decision = decided(member("a", the_ring), the_ring, good, twin)
+        decision = decision_of(member("a", the_ring), the_ring, good, twin)
     assert decision.pod_group == "pg-own-u-own"
     assert decision.body is not None
     assert decision.body["spec"] == PLAIN
     assert "2 Karta definitions match" in caplog.text
     bad = karta(part("a"), name="bad", podGroup=grouped("nobody"))
-    assert decided(member("a", the_ring), the_ring, good, bad).pod_group == "pg-u-own-g"
+    assert decision_of(member("a", the_ring), the_ring, good, bad).pod_group == "pg-u-own-g"
 
 
 def spoilt(change: str) -> Json:
@@ -241,7 +241,7 @@ def test_a_definition_that_does_not_fit_is_skipped_and_the_log_says_why_once(
     rule, the_ring = spoilt(change), ring(a={"replicas": 1})
     with caplog.at_level(logging.WARNING, logger="queues.grouping.karta.karta"):
         for _ in range(3):
-            decision = decided(member("a", the_ring), the_ring, copy.deepcopy(rule))
+            decision = decision_of(member("a", the_ring), the_ring, copy.deepcopy(rule))
     assert decision.pod_group == "pg-own-u-own"
     assert decision.body is not None
     assert decision.body["spec"] == PLAIN

@@ -1,4 +1,4 @@
-"""Inter-pod affinity: near whom, far from whom, and waiting for those who leave."""
+"""Inter-pod affinity and anti-affinity: which nodes they allow or prefer, and how releasing pods count."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _app_term(name: str, key: str = HOST, **options: object) -> PodTerm:
 
 
 def _nodes() -> ClusterBuilder:
-    built = cluster()
+    builder = cluster()
     for name, rack in (("n0", "r0"), ("n1", "r0"), ("n2", "r1")):
-        built.node(name, 2, labels={HOST: name, RACK: rack})
-    return built
+        builder.node(name, 2, labels={HOST: name, RACK: rack})
+    return builder
 
 
 def _labelled(app: str) -> dict[str, object]:
@@ -39,17 +39,17 @@ def _labelled(app: str) -> dict[str, object]:
 
 def test_an_anti_affine_gang_spreads_over_domains_and_stops_when_they_run_out() -> None:
     apart = TaskConstraints(pod_anti_affinity=(_app_term("web"),))
-    built = _nodes().pending("web", 3, constraints=apart, task=_labelled("web"))
-    assert sorted(placements(built.cycle(ALLOCATE)).values()) == ["n0", "n1", "n2"]
+    builder = _nodes().pending("web", 3, constraints=apart, task=_labelled("web"))
+    assert sorted(placements(builder.cycle(ALLOCATE)).values()) == ["n0", "n1", "n2"]
     too_many = _nodes().pending("web", 4, constraints=apart, task=_labelled("web"))
     assert placements(too_many.cycle(ALLOCATE)) == {}
 
 
-def test_running_pods_keep_away_those_they_are_anti_affine_to() -> None:
+def test_a_running_pod_repels_pending_pods_that_its_anti_affinity_matches() -> None:
     apart = TaskConstraints(pod_anti_affinity=(_app_term("noisy", RACK),))
-    built = _nodes().running("quiet", ["n0"], constraints=apart)
-    built.pending("noisy", task=_labelled("noisy"))
-    result = built.cycle(ALLOCATE)
+    builder = _nodes().running("quiet", ["n0"], constraints=apart)
+    builder.pending("noisy", task=_labelled("noisy"))
+    result = builder.cycle(ALLOCATE)
     assert placements(result)["noisy-0"] == "n2"
     full = _nodes().running("quiet", ["n0"], constraints=apart).running("rest", ["n2", "n2"])
     full.pending("noisy", task=_labelled("noisy"))
@@ -59,10 +59,12 @@ def test_running_pods_keep_away_those_they_are_anti_affine_to() -> None:
     assert reasons[NodeReason(NodeReasonKind.EXISTING_ANTI_AFFINITY)] == 2
 
 
-def test_affinity_goes_where_a_match_is_and_the_first_of_its_kind_may_start() -> None:
+def test_affinity_places_a_pod_near_a_match_and_pods_that_match_themselves_may_start_alone() -> (
+    None
+):
     near = TaskConstraints(pod_affinity=(_app_term("db", RACK),))
-    built = _nodes().running("db", ["n2"], task=_labelled("db")).pending("api", constraints=near)
-    assert placements(built.cycle(ALLOCATE))["api-0"] == "n2"
+    builder = _nodes().running("db", ["n2"], task=_labelled("db")).pending("api", constraints=near)
+    assert placements(builder.cycle(ALLOCATE))["api-0"] == "n2"
     alone = _nodes().pending("api", constraints=near)
     assert placements(alone.cycle(ALLOCATE)) == {}
     first = _nodes().pending("db", 2, constraints=near, task=_labelled("db"))
@@ -85,28 +87,36 @@ def test_other_namespaces_count_only_where_the_term_says_so() -> None:
         ),
         is_foreign=True,
     )
-    own = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK),))
-    named = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK, namespaces=("far",)),))
+    own_namespace = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK),))
+    listed_namespace = TaskConstraints(
+        pod_anti_affinity=(_app_term("x", RACK, namespaces=("far",)),)
+    )
     team = LabelSelector((Expression("team", Operator.IN, ("blue",)),))
-    selected = TaskConstraints(pod_anti_affinity=(_app_term("x", RACK, namespace_selector=team),))
-    for constraints, node in ((own, "n0"), (named, "n2"), (selected, "n2")):
-        built = _nodes().other(stranger).pending("p", constraints=constraints)
-        built.having(namespaces={"far": {"team": "blue"}})
-        assert placements(built.cycle(ALLOCATE))["p-0"] == node
+    selected_namespace = TaskConstraints(
+        pod_anti_affinity=(_app_term("x", RACK, namespace_selector=team),)
+    )
+    for constraints, node in (
+        (own_namespace, "n0"),
+        (listed_namespace, "n2"),
+        (selected_namespace, "n2"),
+    ):
+        builder = _nodes().other(stranger).pending("p", constraints=constraints)
+        builder.having(namespaces={"far": {"team": "blue"}})
+        assert placements(builder.cycle(ALLOCATE))["p-0"] == node
 
 
-def test_a_node_where_the_repelled_pod_is_terminating_is_nominated_not_bound() -> None:
+def test_a_task_is_nominated_and_not_bound_where_the_pod_it_avoids_is_releasing() -> None:
     apart = TaskConstraints(pod_anti_affinity=(_app_term("old", RACK),))
-    built = cluster().node("n", 4, labels={RACK: "r"})
-    built._add("old", [(TaskStatus.RELEASING, "n")], {"task": _labelled("old")})
-    built.pending("new", constraints=apart)
-    [decision] = built.cycle(ALLOCATE).decisions
+    builder = cluster().node("n", 4, labels={RACK: "r"})
+    builder._add("old", [(TaskStatus.RELEASING, "n")], {"task": _labelled("old")})
+    builder.pending("new", constraints=apart)
+    [decision] = builder.cycle(ALLOCATE).decisions
     assert isinstance(decision, Nominate)
     stays = cluster().node("n", 4, labels={RACK: "r"}).running("old", ["n"], task=_labelled("old"))
     assert stays.pending("new", constraints=apart).cycle(ALLOCATE).decisions == []
 
 
-def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
+def test_eviction_and_rollback_update_the_counters_of_matching_tasks() -> None:
     apart = TaskConstraints(pod_anti_affinity=(_app_term("web"),))
     session = (
         _nodes()
@@ -125,13 +135,13 @@ def test_eviction_and_rollback_keep_the_counters_in_step() -> None:
     assert counter.near(web_node) == 1
 
 
-def test_preferences_pull_and_push() -> None:
+def test_preferred_affinity_attracts_and_preferred_anti_affinity_repels() -> None:
     config = SchedulerConfig()
     pull = TaskConstraints(preferred_pod_affinity=(_app_term("db", RACK, weight=5),))
     push = TaskConstraints(preferred_pod_anti_affinity=(_app_term("db", RACK, weight=5),))
     for constraints, node in ((pull, "n2"), (push, "n0")):
-        built = _nodes().running("db", ["n2"], task=_labelled("db"))
-        built.pending("p", constraints=constraints)
-        [decision] = built.cycle(ALLOCATE, config=config).decisions
+        builder = _nodes().running("db", ["n2"], task=_labelled("db"))
+        builder.pending("p", constraints=constraints)
+        [decision] = builder.cycle(ALLOCATE, config=config).decisions
         assert isinstance(decision, Bind)
         assert decision.node == node

@@ -81,7 +81,7 @@ def test_an_eviction_for_one_pod_group_uses_up_the_limit_for_the_next() -> None:
     assert session.fit.pod_groups[second] == [refusal]
 
 
-def test_a_limit_over_all_pods_is_the_reason_and_no_pod_is_evicted() -> None:
+def test_a_limit_on_all_pods_is_why_the_pod_group_waits_and_no_pod_is_evicted() -> None:
     all_pods = limit(0, "low3-0", "low2-0", "low1-0", "low0-0")
     session = full_node(all_pods).pending("high", 1, priority=50).cycle(PREEMPT)
     assert victims(session) == []
@@ -157,16 +157,18 @@ def test_no_more_pods_of_a_stale_gang_are_evicted_than_its_limit_allows() -> Non
 
 def test_a_discarded_statement_does_not_charge_a_limit_and_a_kept_one_does() -> None:
     session = full_node(limit(1, "low3-0", "low2-0")).session()
-    ledger = session.disruptions
+    disruptions = session.disruptions
     task = next(i for i, pod in enumerate(session.state.tasks.inputs) if pod.name == "low3-0")
     other = next(i for i, pod in enumerate(session.state.tasks.inputs) if pod.name == "low2-0")
     reason = EvictReason(action=PREEMPT, gang_size=1, evictor="x")
     discarded = Statement(session, PREEMPT)
     discarded.evict(task, reason)
     discarded.discard()
-    assert ledger.exceeded((other,)) == set()
+    assert disruptions.exceeded((other,)) == set()
     statement = Statement(session, PREEMPT)
     statement.evict(task, reason)
     statement.keep()
-    assert ledger.exceeded((other,)) == {0}
-    assert ledger.exceeded((task,)) == set()  # a task that was evicted already is not charged again
+    assert disruptions.exceeded((other,)) == {0}
+    assert (
+        disruptions.exceeded((task,)) == set()
+    )  # a task that was evicted already is not charged again
