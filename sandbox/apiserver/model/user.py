@@ -11,7 +11,7 @@ AUTHENTICATED = "system:authenticated"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An authenticated caller."""
+    """Who sends a request: an authenticated user, or `ANONYMOUS`."""
 
     name: str
     groups: frozenset[str]

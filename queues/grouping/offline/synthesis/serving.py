@@ -1,4 +1,4 @@
-"""Pods of serving platforms, pipelines, workspaces and machines, and of kinds described by a Karta."""
+"""What controllers would create for serving platforms, pipelines, workspaces, virtual machines and unknown kinds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from queues.grouping.offline.synthesis.pods import (
 )
 
 SERVING = "serving.knative.dev/"
-MAX_COMPONENTS = 200
+MAX_STEPS = 200
 
 
 def knative_objects(service: Json) -> list[Json]:
@@ -55,7 +55,7 @@ def knative_objects(service: Json) -> list[Json]:
         spec=dig_map(template, "spec"),
     )
     scale = annotations.get("autoscaling.knative.dev/min-scale", "1")
-    pods = {
+    pod_template = {
         "metadata": {"labels": labels, "annotations": annotations},
         "spec": dig_map(template, "spec"),
     }
@@ -66,7 +66,7 @@ def knative_objects(service: Json) -> list[Json]:
         "ReplicaSet",
         f"{revision_name}-deployment-{stable_suffix(10, uid_of(service))}",
         deployment,
-        spec={"replicas": count, "template": pods},
+        spec={"replicas": count, "template": pod_template},
     )
     return [configuration, revision, deployment, replica_set, *replica_set_pods(replica_set)]
 
@@ -127,20 +127,24 @@ def workflow_pods(workflow: Json) -> list[Json]:
     return pods
 
 
-def scheduled_workflow_objects(scheduled: Json) -> list[Json]:
-    """Return the first run: an Argo Workflow and its pods. Nothing for pipelines that only their own service can read."""
-    spec = _workflow_spec(dig(scheduled, "spec", "workflow", "spec"))
+def scheduled_workflow_objects(scheduled_workflow: Json) -> list[Json]:
+    """Return the first run: an Argo Workflow and its pods; nothing if the object does not contain the spec of a Workflow."""
+    spec = _workflow_spec(dig(scheduled_workflow, "spec", "workflow", "spec"))
     if not spec:
         return []
     workflow = object_of(
-        "argoproj.io/v1alpha1", "Workflow", f"{name_of(scheduled)}-1", scheduled, spec=spec
+        "argoproj.io/v1alpha1",
+        "Workflow",
+        f"{name_of(scheduled_workflow)}-1",
+        scheduled_workflow,
+        spec=spec,
     )
     pods = workflow_pods(workflow)
     return [workflow, *pods] if pods else []
 
 
 def _workflow_spec(value: object) -> Json:
-    """Return the workflow, which Kubeflow Pipelines writes as an object or as JSON text."""
+    """Return the spec of the workflow, which Kubeflow Pipelines writes as an object or as JSON text."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -152,8 +156,12 @@ def _workflow_spec(value: object) -> Json:
 def _collect_steps(
     name: str, templates: dict[str, Json], leaves: list[Json], path: Sequence[str]
 ) -> None:
+    """Append the templates without steps of their own that are reached from one template.
+
+    The path holds the names of the templates on the way to it, which ends a loop.
+    """
     template = templates.get(name)
-    if template is None or name in path or len(leaves) >= MAX_COMPONENTS:
+    if template is None or name in path or len(leaves) >= MAX_STEPS:
         return
     nested = [
         s
@@ -215,7 +223,10 @@ def dev_workspace_objects(workspace: Json) -> list[Json]:
 
 
 def pod_clique_objects(clique_set: Json, gangs: Sequence[Json]) -> list[Json]:
-    """Return the gangs (those of the files, else one per replica) with their pods."""
+    """Return a PodClique and its pods for each group of the PodGangs.
+
+    Without PodGangs among the files, one per replica is created and returned too.
+    """
     objects: list[Json] = []
     if not gangs:
         gangs = [_gang(clique_set, i) for i in range(replicas_of(clique_set, "spec", "replicas"))]
