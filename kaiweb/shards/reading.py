@@ -24,7 +24,7 @@ class UnknownShardError(Exception):
 
 
 def all_shards(gateway: Gateway) -> dict[str, Body]:
-    """Return the objects by name, in the order of names; none in a cluster without the custom resource."""
+    """Return the SchedulingShard objects by name, in the order of names; none in a cluster without the custom resource."""
     try:
         items = gateway.list(SHARDS, as_type=dict).items
     except NotFoundError:
@@ -47,21 +47,21 @@ def find_shard(gateway: Gateway, name: str) -> Body:
     return body
 
 
-def partition_of(body: Body) -> str:
+def pool_of(body: Body) -> str:
     """Return the node pool that a shard schedules; empty for the nodes without a label."""
     return str((body.get("spec") or {}).get("partitionLabelValue") or "")
 
 
 def shard_of_pool(gateway: Gateway, pool: str) -> str:
-    """Return the name of the shard that schedules a node pool; that of the default one if none states it."""
+    """Return the name of the shard that schedules a node pool; `default` if no shard names that pool."""
     for name, body in all_shards(gateway).items():
-        if partition_of(body) == pool:
+        if pool_of(body) == pool:
             return name
     return DEFAULT_SHARD
 
 
 def find_or_default(gateway: Gateway, name: str) -> Body | None:
-    """Return one object; None for the shard `default` without one, which runs on default settings.
+    """Return one object; None if the shard `default` has none, because it then runs on default settings.
 
     Raises
     ------
@@ -95,7 +95,8 @@ def tag_of_shard(body: Body) -> str:
 def problem_in(body: Body, config: Config | None) -> str:
     """Return why a scheduler would refuse the settings, "" if it would not.
 
-    Past usage is not looked at: whether its connection can be read depends on the environment of the scheduler.
+    The settings of past usage are not checked: their connection may be named by an environment variable that only
+    the scheduler has.
     """
     try:
         settings_of(str(body["metadata"]["name"]), convert(body, SchedulingShard), config)

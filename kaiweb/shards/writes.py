@@ -17,7 +17,7 @@ from kaiweb.shards.reading import (
     Body,
     all_shards,
     find_shard,
-    partition_of,
+    pool_of,
     problem_in,
     read_config,
     tag_of_shard,
@@ -255,11 +255,11 @@ def _form_faults(body: Body) -> Iterator[Finding]:
 
 def _partition_faults(gateway: Gateway, before: Body | None, after: Body) -> Iterator[Finding]:
     """Yield a fault if the edit gives the shard the nodes of another one."""
-    value = partition_of(after)
-    if before is not None and partition_of(before) == value:
+    value = pool_of(after)
+    if before is not None and pool_of(before) == value:
         return
     for name, body in all_shards(gateway).items():
-        if name != after["metadata"]["name"] and partition_of(body) == value:
+        if name != after["metadata"]["name"] and pool_of(body) == value:
             yield Finding(
                 pointer="/spec/partitionLabelValue",
                 code="partition",
@@ -273,6 +273,6 @@ def _effect_of_deletion(body: Body) -> Finding:
     text = (
         "the scheduler of this shard goes on with default settings"
         if name == DEFAULT_SHARD
-        else f"nobody schedules the nodes and workloads of '{partition_of(body)}' any more"
+        else f"nobody schedules the nodes and workloads of '{pool_of(body)}' any more"
     )
     return Finding(pointer="", code="effect", message=text, severity=Severity.WARNING)
