@@ -1,6 +1,6 @@
 /** Texts of the queues page: the tree, the drawer and its form. */
 
-import { needsMeaning } from "../model/amountText.ts";
+import { needsExplanation } from "../model/amountText.ts";
 import { inlineText } from "../model/inline.ts";
 import type { Bound, Resource } from "../model/rows.ts";
 import {
@@ -328,7 +328,12 @@ export function valueText(pointer: Pointer, value: Value): string {
 /** What an entry means, where it is more than the plain number that the field shows; "" else. */
 export function entryMeaning(pointer: Pointer, entry: Entry): string {
   const at = splitPointer(pointer);
-  if (at === null || at.part === "weight" || entry.kind !== "value" || !needsMeaning(entry.text))
+  if (
+    at === null ||
+    at.part === "weight" ||
+    entry.kind !== "value" ||
+    !needsExplanation(entry.text)
+  )
     return "";
   const result = readEntry(pointer, entry);
   return typeof result === "string" ? "" : `= ${valueText(pointer, result.value)}`;

@@ -5,7 +5,7 @@ import { amount, bound, count, gpus, modelName, UNIT, utilisation } from "./numb
 export const CLOSE = "Close";
 export const NONE = "–";
 /** Instead of a count, while only the first rows of a long list have arrived. */
-export const LOADING_REST = "The first rows; the others are loading…";
+export const LOADING_MORE = "These are the first rows. The others are loading…";
 export const DISMISS = "Dismiss";
 export const CANCEL = "Cancel";
 export const OLDER = "Show older";

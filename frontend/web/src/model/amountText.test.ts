@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { needsMeaning, readAmountText } from "./amountText.ts";
+import { needsExplanation, readAmountText } from "./amountText.ts";
 import type { Resource } from "./rows.ts";
 
 describe("readAmountText", () => {
@@ -31,7 +31,7 @@ describe("readAmountText", () => {
 });
 
 it("explains only what is more than a plain number", () => {
-  expect(["8", "0.5", "", "1,5", "2500m"].map(needsMeaning)).toEqual([
+  expect(["8", "0.5", "", "1,5", "2500m"].map(needsExplanation)).toEqual([
     false,
     false,
     false,

@@ -1,4 +1,4 @@
-/** Amounts as people type them: `2.5`, `1,5`, `2500m`, `1Ti`, `64 GB`; without a unit in GPUs, cores and gigabytes. */
+/** Amounts as people type them: `2.5`, `1,5`, `2500m`, `1Ti`, `64 GB`. A number without a unit is in GPUs, cores or gigabytes. */
 import type { Resource } from "./rows.ts";
 import { fromShown } from "./units.ts";
 
@@ -6,7 +6,7 @@ export type AmountProblem = "notANumber" | "negative" | "tooPrecise" | "ambiguou
 
 const PATTERN = /^(-?)(\d+(?:[.,]\d*)?|[.,]\d+)\s*([A-Za-z]*)$/;
 const MAX_DECIMALS = 3;
-/** Memory has steps of a megabyte in the cluster. */
+/** Queues hold memory in whole megabytes, so bytes are rounded to them. */
 const MEGABYTE = 1e6;
 
 const BYTES: Readonly<Record<string, number>> = {
@@ -46,14 +46,14 @@ export function readAmountText(resource: Resource, text: string): number | Amoun
   return fromShown(resource, number / 1_000);
 }
 
-/** Return whether a text says more than the plain number that the field shows. */
-export function needsMeaning(text: string): boolean {
+/** Return whether a text is not a plain decimal number, so that the field must show which amount it stands for. */
+export function needsExplanation(text: string): boolean {
   const trimmed = text.trim();
   return trimmed !== "" && !/^\d*\.?\d+$/.test(trimmed);
 }
 
 function readBytes(number: number, unit: string): number | AmountProblem {
-  // A small m would be thousandths of a byte, as in Kubernetes: surely not what is meant.
+  // A small m would be thousandths of a byte, as in Kubernetes: nobody asks for that, so it is refused.
   if (unit === "m") return "notANumber";
   const factor = BYTES[unit.toLowerCase().replace(/b$/, "")];
   if (factor === undefined) return "notANumber";

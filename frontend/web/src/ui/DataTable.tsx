@@ -7,7 +7,7 @@ type Props = {
   columns: readonly string[];
   /** The indices of the columns with numbers, which are aligned at their last digit. */
   numberColumns?: readonly number[];
-  /** Whether it is no higher than a chart, and scrolls. */
+  /** Whether the table is at most as high as a chart; longer ones scroll. */
   isShort?: boolean;
   children: ReactNode;
 };

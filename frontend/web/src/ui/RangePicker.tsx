@@ -9,7 +9,7 @@ type Props = {
   onChange: (range: string) => void;
 };
 
-/** The length of the range that a page shows; it ends now. */
+/** Buttons that choose how long a time a page shows; it ends now. */
 export function RangePicker({ value, offered, onChange }: Props) {
   return (
     <SegmentedControl
@@ -24,7 +24,7 @@ export function RangePicker({ value, offered, onChange }: Props) {
 
 const ALL = Object.keys(RANGES) as RangeName[];
 
-/** Return the range that the address names, else the given one, and a function that changes it. */
+/** Return the time range that the address names, else `fallback`, and a function that changes it. */
 export function useRange(fallback: RangeName) {
   return useChoice("range", ALL, fallback);
 }

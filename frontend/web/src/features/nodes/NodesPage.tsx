@@ -2,7 +2,7 @@ import { SegmentedControl, Switch, TextInput } from "@mantine/core";
 import { IconSearch } from "@tabler/icons-react";
 import { useMemo } from "react";
 import { LEGEND, NODES } from "../../i18n/nodes.ts";
-import { LOADING_REST } from "../../i18n/ui.ts";
+import { LOADING_MORE } from "../../i18n/ui.ts";
 import { useTopic } from "../../live/react.tsx";
 import { useHues } from "../../live/useHues.ts";
 import { useQueueLabels } from "../../live/useQueueLabels.ts";
@@ -47,7 +47,7 @@ export function NodesPage() {
   return (
     <Page
       title={NODES.title}
-      note={loaded ? groupNote(matching) : isPartial ? LOADING_REST : undefined}
+      note={loaded ? groupNote(matching) : isPartial ? LOADING_MORE : undefined}
     >
       <NodesTabs active="grid" />
       <Card name={NODES.card}>

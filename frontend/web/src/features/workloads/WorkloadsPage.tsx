@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { useNavigate } from "react-router";
-import { LOADING_REST } from "../../i18n/ui.ts";
+import { LOADING_MORE } from "../../i18n/ui.ts";
 import { WORKLOADS } from "../../i18n/workloads.ts";
 import { derivedOnce } from "../../live/derived.ts";
 import { useTopic } from "../../live/react.tsx";
@@ -22,7 +22,7 @@ import { filterWorkloads, readFilter } from "./filter.ts";
 import { isFiltered, WorkloadFilters } from "./WorkloadFilters.tsx";
 
 type Row = TopicRows["workloads"];
-const newestFirst = inCreationOrder();
+const newestFirst = orderNewestFirst();
 const keyOf = ({ k }: Row) => k;
 
 export function WorkloadsPage() {
@@ -46,7 +46,7 @@ export function WorkloadsPage() {
       [rows],
     ),
   );
-  const choices = useUnchanged(
+  const queueChoices = useUnchanged(
     useMemo(
       () => [...queues.keys()].sort().map((value) => ({ value, label: label(value) })),
       [queues, label],
@@ -57,7 +57,7 @@ export function WorkloadsPage() {
     <Page
       title={WORKLOADS.title}
       note={
-        loaded ? WORKLOADS.count(matching.length, rows.size) : isPartial ? LOADING_REST : undefined
+        loaded ? WORKLOADS.count(matching.length, rows.size) : isPartial ? LOADING_MORE : undefined
       }
     >
       {!loaded && matching.length === 0 ? (
@@ -77,7 +77,7 @@ export function WorkloadsPage() {
             <WorkloadFilters
               search={search}
               onChange={changeSearch}
-              queues={choices}
+              queues={queueChoices}
               reasons={reasons}
             />
           }
@@ -99,13 +99,17 @@ export function WorkloadsPage() {
   );
 }
 
-/** Return whether a queue is another one or below it. Only names and parents matter, not amounts. */
+/**
+ * Return a function that says whether a queue is a certain ancestor or below it.
+ *
+ * It stays the same function until the name or parent of a queue changes; amounts change too often.
+ */
 function useIsUnder(queues: ReadonlyMap<string, NamedQueue>) {
-  const named = useMemo(
+  const namesAndParents = useMemo(
     () => [...queues.values()].map(({ name, parent }) => ({ name, parent })),
     [queues],
   );
-  const structure = useUnchanged(named);
+  const structure = useUnchanged(namesAndParents);
   return useMemo(() => {
     const byName = new Map(structure.map((queue) => [queue.name, queue]));
     return (queue: string, ancestor: string) =>
@@ -113,8 +117,8 @@ function useIsUnder(queues: ReadonlyMap<string, NamedQueue>) {
   }, [structure]);
 }
 
-/** Return a function that orders the rows of the topic, once for each version of them. */
-function inCreationOrder(): (rows: ReadonlyMap<string, Row>) => readonly Row[] {
+/** Return a function that orders the rows, newest first; it computes the order once for each version of the rows. */
+function orderNewestFirst(): (rows: ReadonlyMap<string, Row>) => readonly Row[] {
   let last: CreationOrder<Row> = NO_ORDER;
   return derivedOnce((rows) => {
     last = creationOrder(rows, last);
