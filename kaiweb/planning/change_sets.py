@@ -8,7 +8,8 @@ audit log with a reason that names the change set.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -114,6 +115,22 @@ def move_to(
         change_set.refresh_from_db()
         raise _wrong_state(change_set, allowed)
     change_set.state, change_set.changed_at = state, now
+
+
+@contextmanager
+def edited_draft(change_set: ChangeSet, now: datetime) -> Iterator[None]:
+    """Open a transaction in which a draft is edited or deleted, as it is stored now.
+
+    An apply that begins meanwhile waits for the end of the transaction. So neither writes the state of the other back.
+
+    Raises
+    ------
+    StateError : it is no draft, for instance because it is being applied
+    """
+    with transaction.atomic():
+        move_to(change_set, ChangeSetState.DRAFT, EDITABLE, now)
+        change_set.refresh_from_db()
+        yield
 
 
 def require_state(change_set: ChangeSet, allowed: Sequence[ChangeSetState]) -> None:

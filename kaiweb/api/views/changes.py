@@ -132,9 +132,9 @@ class ChangeDetail(View):
     def _patch(self, request: Request, pk: int) -> Response:
         row = _own(request, pk)
         draft = read_body(request.data, _Draft)
-        change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
         queues = change_sets.live_queues(gateway())
-        _store(row, draft, queues, caller_visibility(request))
+        with change_sets.edited_draft(row, timezone.now()):
+            _store(row, draft, queues, caller_visibility(request))
         return Response(change_item(row, queues))
 
     @extend_schema(
@@ -146,8 +146,8 @@ class ChangeDetail(View):
 
     def _delete(self, request: Request, pk: int) -> Response:
         row = _own(request, pk)
-        change_sets.move_to(row, ChangeSetState.DRAFT, change_sets.EDITABLE, timezone.now())
-        row.delete()
+        with change_sets.edited_draft(row, timezone.now()):
+            row.delete()
         return Response(status=204)
 
 

@@ -16,7 +16,9 @@ from rest_framework.test import APIClient
 
 from kaiweb.models import ChangeSet, ChangeStep, Simulation
 from kaiweb.planning import change_sets, simulations
+from kaiweb.planning.plan import Body
 from kube.errors import ForbiddenError, ServerError
+from kube.gateway import Gateway
 from kube.resources import QUEUES
 from queues.models import QuotaChange, Role, RoleBinding
 from tests.fakes.gateway import FakeGateway
@@ -315,6 +317,24 @@ def test_a_change_is_applied_once(client: APIClient) -> None:
     assert act(client, change, "apply").status_code == 200
     assert act(client, change, "apply").status_code in (409, 412)
     assert act(client, draft(client, SWAP[:1]), "revert").status_code == 409
+
+
+def test_an_edit_that_comes_while_the_change_is_applied_leaves_its_state(
+    client: APIClient, cluster: FakeGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = draft(client, reason="swap")
+    read_queues = change_sets.live_queues
+
+    def apply_meanwhile(gateway: Gateway) -> dict[str, Body]:
+        monkeypatch.setattr(change_sets, "live_queues", read_queues)
+        assert act(client, change, "apply").status_code == 200
+        return read_queues(gateway)
+
+    monkeypatch.setattr(change_sets, "live_queues", apply_meanwhile)
+    refused = client.patch(f"{URL}/{change.json()['id']}", {"reason": "late"}, format="json")
+    assert (refused.status_code, slug(refused)) == (409, "wrong-state")
+    row = ChangeSet.objects.get()
+    assert (row.state, row.reason) == ("applied", "swap")
 
 
 def test_a_stranger_previews_a_change_without_replacing_the_preview_of_its_author(

@@ -28,6 +28,8 @@ let change: Change;
 let answer: Preview;
 let sent: string[];
 let refusal: Response | null;
+/** What the server waits for before it stores texts. */
+let storing: Promise<void>;
 
 /** A server with one change set, which it previews, applies and undoes. */
 async function serve(me: Me, path: string, init: RequestInit): Promise<Response> {
@@ -42,7 +44,10 @@ async function serve(me: Me, path: string, init: RequestInit): Promise<Response>
   }
   if (path.endsWith(":revert")) change = { ...DRAFTED, id: 8, reverts: 7 };
   if (path.endsWith(":request")) change = { ...change, state: "requested" };
-  if (init.method === "PATCH") change = { ...change, stale: [] };
+  if (init.method === "PATCH") {
+    await storing;
+    change = { ...change, stale: [] };
+  }
   if (init.method === "DELETE") return new Response(null, { status: 204 });
   return Response.json(change);
 }
@@ -52,6 +57,7 @@ beforeEach(() => {
   answer = previewAnswer({});
   sent = [];
   refusal = null;
+  storing = Promise.resolve();
 });
 
 afterEach(() => {
@@ -97,6 +103,24 @@ it("shows each field before and after, and applies what evicts nothing at one pr
     "POST /changes/7:preview",
     'POST /changes/7:apply {"preview":1,"reason":""}',
   ]);
+});
+
+it("applies once the reason, which is saved by leaving its field, is stored", async () => {
+  let store = () => {};
+  storing = new Promise((resolve) => {
+    store = resolve;
+  });
+  start();
+  const reason = await screen.findByLabelText(CHANGE.reason);
+  fireEvent.change(reason, { target: { value: "for the deadline" } });
+  fireEvent.blur(reason);
+  await press(CHANGE.apply);
+  await waitFor(() => expect(sent).toContain("POST /changes/7:preview"));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(sent.filter((request) => request.includes(":apply"))).toEqual([]);
+  store();
+  await screen.findByText(CHANGE.progress(1, 1));
+  expect(sent[0]).toBe('PATCH /changes/7 {"reason":"for the deadline"}');
 });
 
 it("what evicts is shown first, and applied only with a reason", async () => {

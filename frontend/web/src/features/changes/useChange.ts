@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import {
   actOnChange,
   applyChange,
@@ -55,6 +55,7 @@ export function useChange(id: number) {
     mutationFn: (content: ChangeContent) => patchChange(id, content),
     onSuccess: (saved) => queries.setQueryData(changeKey(id), saved),
   });
+  const savedTexts = useRef<Promise<unknown>>(Promise.resolve());
   const act = (run: () => Promise<Change>) => write.mutateAsync(run);
   return {
     change,
@@ -67,9 +68,17 @@ export function useChange(id: number) {
     isFresh: () => isCurrent && Date.now() - previewed.at < FRESH_MS,
     preview: async () => (await preview.mutateAsync()).simulation,
     write: (content: ChangeContent) => act(() => patchChange(id, content)),
-    saveTexts: texts.mutate,
+    saveTexts: (content: ChangeContent) => {
+      // A refusal is shown by `error`.
+      savedTexts.current = texts.mutateAsync(content).catch(() => undefined);
+    },
     act: (action: ChangeAction) => act(() => actOnChange(id, action)),
-    apply: (body: { preview?: number; reason?: string }) => act(() => applyChange(id, body)),
+    apply: (body: { preview?: number; reason?: string }) =>
+      act(async () => {
+        // Leaving a field saves it, and the click that leaves it may be the one that applies.
+        await savedTexts.current;
+        return applyChange(id, body);
+      }),
     remove: async () => {
       await deleteChange(id);
       queries.removeQueries({ queryKey: changeKey(id) });
