@@ -95,8 +95,8 @@ function Tiles({ report }: { report: UsageReport }) {
   ];
   const notUsed = total.allocatedButIdleHours;
   const known = total.gpuHours - total.utilisationUnknownHours;
-  if (notUsed !== null && known > 0) {
-    tiles.push([USAGE.notUsed, gpuHours(notUsed), USAGE.ofHeld(notUsed / known)]);
+  if (notUsed !== null) {
+    tiles.push([USAGE.notUsed, gpuHours(notUsed), USAGE.ofHeld(known > 0 ? notUsed / known : 0)]);
   }
   if (currency !== null) tiles.push([USAGE.cost, money(total.cost, currency), USAGE.byPrices]);
   return (
