@@ -24,7 +24,7 @@ from tests.bench.dashboard import pages, sockets
 from tests.bench.dashboard.installation import changing, large_installation
 from tests.bench.dashboard.world import NAMESPACE, Size
 from tests.bench.submit import gateway_to
-from tests.browser.conftest import ADMIN, ARGUMENTS, find_chromium
+from tests.browser.conftest import ADMIN, CHROMIUM_ARGUMENTS, find_chromium
 from tests.integration.stack import Stack
 
 EDITED = "department-0000"
@@ -104,7 +104,9 @@ def _options() -> argparse.Namespace:
 
 def _measure_pages(stack: Stack) -> None:
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        chromium = playwright.chromium.launch(
+            executable_path=find_chromium(), args=CHROMIUM_ARGUMENTS
+        )
         context = chromium.new_context(
             base_url=stack.url, viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
         )
