@@ -47,6 +47,15 @@ def shard_queue(shard: str) -> str:
     return f"{SHARD_TASK_PREFIX}{shard}"
 
 
+def _upkeep(task: str, every_s: float, *, expires_s: float) -> dict[str, Any]:
+    """Return the entry of a periodic task of the worker for everything that is not scheduling."""
+    return {
+        "task": task,
+        "schedule": every_s,
+        "options": {"queue": CELERY_TASK_DEFAULT_QUEUE, "expires": expires_s},
+    }
+
+
 def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, Any]]:
     """Return the periodic tasks: a tick a second for each shard, and the upkeep of the database."""
     ticks: dict[str, dict[str, Any]] = {
@@ -64,53 +73,29 @@ def beat_schedule(shards: list[str], *, tick_s: float) -> dict[str, dict[str, An
         "schedule": 5.0,
         "options": {"queue": "binding", "expires": 4.0},
     }
-    ticks["trim-live-log"] = {
-        "task": "queues.tasks.trim_live_log",
-        "schedule": 60.0,
-        "options": {"queue": "default", "expires": 55.0},
-    }
-    ticks["settle-changes"] = {
-        "task": "queues.tasks.settle_changes",
-        "schedule": 20.0,
-        "options": {"queue": "default", "expires": 18.0},
-    }
-    ticks["settle-change-sets"] = {
-        "task": "kaiweb.tasks.settle_change_sets",
-        "schedule": 20.0,
-        "options": {"queue": "default", "expires": 18.0},
-    }
-    ticks["trim-history"] = {
-        "task": "kaiweb.tasks.trim_history",
-        "schedule": 600.0,
-        "options": {"queue": "default", "expires": 500.0},
-    }
-    ticks["collect-notifications"] = {
-        "task": "kaiweb.notifications.tasks.collect",
-        "schedule": 30.0,
-        "options": {"queue": "default", "expires": 25.0},
-    }
-    ticks["deliver-notifications"] = {
-        "task": "kaiweb.notifications.tasks.deliver",
-        "schedule": 5.0,
-        "options": {"queue": "default", "expires": 4.0},
-    }
+    ticks["trim-live-log"] = _upkeep("queues.tasks.trim_live_log", 60.0, expires_s=55.0)
+    ticks["settle-changes"] = _upkeep("queues.tasks.settle_changes", 20.0, expires_s=18.0)
+    ticks["settle-change-sets"] = _upkeep("kaiweb.tasks.settle_change_sets", 20.0, expires_s=18.0)
+    ticks["trim-history"] = _upkeep("kaiweb.tasks.trim_history", 600.0, expires_s=500.0)
+    ticks["collect-notifications"] = _upkeep(
+        "kaiweb.notifications.tasks.collect", 30.0, expires_s=25.0
+    )
+    ticks["deliver-notifications"] = _upkeep(
+        "kaiweb.notifications.tasks.deliver", 5.0, expires_s=4.0
+    )
     if KAIWEB_USAGE_SAMPLE_S:
-        ticks["sample-usage"] = {
-            "task": "kaiweb.usage.tasks.sample",
-            "schedule": float(KAIWEB_USAGE_SAMPLE_S),
-            "options": {"queue": "default", "expires": 0.75 * KAIWEB_USAGE_SAMPLE_S},
-        }
-        ticks["close-usage-days"] = {
-            "task": "kaiweb.usage.tasks.close_days",
-            "schedule": 900.0,
-            "options": {"queue": "default", "expires": 800.0},
-        }
+        ticks["sample-usage"] = _upkeep(
+            "kaiweb.usage.tasks.sample",
+            float(KAIWEB_USAGE_SAMPLE_S),
+            expires_s=0.75 * KAIWEB_USAGE_SAMPLE_S,
+        )
+        ticks["close-usage-days"] = _upkeep("kaiweb.usage.tasks.close_days", 900.0, expires_s=800.0)
     if KAIWEB_UTILISATION_SAMPLE_S:
-        ticks["read-utilisation"] = {
-            "task": "kaiweb.utilisation.tasks.read",
-            "schedule": float(KAIWEB_UTILISATION_SAMPLE_S),
-            "options": {"queue": "default", "expires": 0.75 * KAIWEB_UTILISATION_SAMPLE_S},
-        }
+        ticks["read-utilisation"] = _upkeep(
+            "kaiweb.utilisation.tasks.read",
+            float(KAIWEB_UTILISATION_SAMPLE_S),
+            expires_s=0.75 * KAIWEB_UTILISATION_SAMPLE_S,
+        )
     return ticks
 
 

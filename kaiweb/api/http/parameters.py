@@ -10,6 +10,16 @@ def _query(name: str, text: str, kind: OpenApiTypes = OpenApiTypes.STR) -> OpenA
     return OpenApiParameter(name, kind, OpenApiParameter.QUERY, description=text)
 
 
+def _if_match(what: str, *, required: bool = False) -> OpenApiParameter:
+    return OpenApiParameter(
+        "If-Match",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        required=required,
+        description=f"ETag of {what}.",
+    )
+
+
 PAGE = [
     _query("limit", "Rows of a page, 1 to 1000.", OpenApiTypes.INT),
     _query("cursor", "`next` of the answer before."),
@@ -118,9 +128,7 @@ DRY_RUN = [
     _query("dryRun", "Check and show the difference, write nothing.", OpenApiTypes.BOOL),
     SIMULATE,
     REASON,
-    OpenApiParameter(
-        "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description="ETag of the queue."
-    ),
+    _if_match("the queue"),
 ]
 SHARD = _query("shard", "The shard; by default `default`.")
 SNAPSHOT = [
@@ -128,50 +136,14 @@ SNAPSHOT = [
     _query("anonymise", "Replace all names.", OpenApiTypes.BOOL),
 ]
 OPERATION_STATES = _query("state", "Of queued, running, done, failed; comma for or.")
-SHARD_WRITE = [
-    ONLY_DRY_RUN,
-    REASON,
-    OpenApiParameter(
-        "If-Match",
-        OpenApiTypes.STR,
-        OpenApiParameter.HEADER,
-        required=True,
-        description="ETag of the shard.",
-    ),
-]
-POLICIES_WRITE = [
-    ONLY_DRY_RUN,
-    REASON,
-    OpenApiParameter(
-        "If-Match",
-        OpenApiTypes.STR,
-        OpenApiParameter.HEADER,
-        required=True,
-        description="ETag of the policies.",
-    ),
-]
+SHARD_WRITE = [ONLY_DRY_RUN, REASON, _if_match("the shard", required=True)]
+POLICIES_WRITE = [ONLY_DRY_RUN, REASON, _if_match("the policies", required=True)]
 PRICES_WRITE = [
     ONLY_DRY_RUN,
     REASON,
-    OpenApiParameter(
-        "If-Match",
-        OpenApiTypes.STR,
-        OpenApiParameter.HEADER,
-        required=True,
-        description="ETag of the price, or for the currency of the price list.",
-    ),
+    _if_match("the price, or for the currency of the price list", required=True),
 ]
-NOTIFICATION_WRITE = [
-    ONLY_DRY_RUN,
-    REASON,
-    OpenApiParameter(
-        "If-Match",
-        OpenApiTypes.STR,
-        OpenApiParameter.HEADER,
-        required=True,
-        description="ETag of the webhook.",
-    ),
-]
+NOTIFICATION_WRITE = [ONLY_DRY_RUN, REASON, _if_match("the webhook", required=True)]
 TREE = [
     _query("prune", "Delete queues below the root that the body does not name.", OpenApiTypes.BOOL),
     OpenApiParameter(
