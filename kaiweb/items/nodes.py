@@ -35,14 +35,14 @@ def items_of(nodes: Sequence[Node], *, is_everything: bool = False) -> list[dict
     with_devices = (
         Pod.objects.exclude(node="").exclude(phase__in=FINISHED_PHASES).exclude(devices=[])
     )
-    if not is_everything:
-        with_devices = with_devices.filter(node__in=[node.name for node in nodes])
+    names = None if is_everything else [node.name for node in nodes]
+    if names is not None:
+        with_devices = with_devices.filter(node__in=names)
     for pod in with_devices.order_by("created_at", "key"):
         pods[pod.node].append(pod)
     groups = {pod.group for on_node in pods.values() for pod in on_node if pod.group}
     queues = _queues(groups, is_everything)
     resting = {row.name: row for row in RestingNode.objects.filter(until__gt=timezone.now())}
-    names = None if is_everything else [node.name for node in nodes]
     devices = devices_by_pod(timezone.now(), names)
     return [_item(node, pods[node.name], queues, devices, resting.get(node.name)) for node in nodes]
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from kaiweb.utilisation import course, current, dcgm
-from kaiweb.utilisation.models import DeviceUtilisation, Reading, WorkloadUtilisation
+from kaiweb.utilisation.models import DeviceUtilisation, Reading, WorkloadStep, WorkloadUtilisation
 from kube.errors import KubeError, NotFoundError
 from kube.gateway import Gateway
 from kube.objects.config import Config
@@ -82,6 +82,8 @@ def read(gateway: Gateway, now: datetime) -> int:
     except dcgm.ReadError as error:
         _note_failure(str(error), now)
         return 0
+    if not prometheus.address and not _has_rows():
+        return 0
     devices = _devices(samples, now)
     with transaction.atomic():
         _write(devices, now)
@@ -92,6 +94,11 @@ def read(gateway: Gateway, now: datetime) -> int:
             Reading.objects.all().delete()
         course.note(now)
     return len(devices)
+
+
+def _has_rows() -> bool:
+    """Return whether an earlier reading left something to take back, or a series that grows too old."""
+    return Reading.objects.exists() or WorkloadStep.objects.exists()
 
 
 def _note_failure(error: str, now: datetime) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,12 @@ def test_messages_are_given_up_after_a_day_and_a_hundred_are_kept(answers: Any) 
     message = row.deliveries.first()
     assert message is not None
     assert (message.state, message.error) == ("failed", outbox.NEVER_SENT)
+
+
+def test_without_messages_a_look_at_them_writes_nothing(
+    django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
+) -> None:
+    webhook()
+    with django_assert_num_queries(1) as queries:
+        assert outbox.deliver(NOON) == 0
+    assert queries.captured_queries[0]["sql"].startswith("SELECT")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,12 @@ from typing import Any
 import pytest
 
 from kaiweb.utilisation import course, current, reader
-from kaiweb.utilisation.models import DeviceUtilisation, Reading, WorkloadUtilisation
+from kaiweb.utilisation.models import (
+    DeviceUtilisation,
+    Reading,
+    WorkloadStep,
+    WorkloadUtilisation,
+)
 from kube.resources import CONFIGS
 from queues.models import LiveChange, Pod
 from tests.fakes.gateway import FakeGateway
@@ -150,6 +156,26 @@ def test_the_address_comes_from_the_config_and_the_token_does_not_go_there(
     token.unlink()
     assert reader.read(gateway, MIDNIGHT) == 0
     assert "KAIWEB_PROMETHEUS_TOKEN_FILE" in Reading.objects.get().error
+
+
+def test_without_a_prometheus_only_an_earlier_reading_costs_anything(
+    read_at: ReadAt,
+    prometheus: Prometheus,
+    settings: Any,
+    django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
+) -> None:
+    hold("train", 1, [0])
+    prometheus.answers = {UTIL: [held(80, 0, "train-0")]}
+    read_at(0)
+    settings.KAIWEB_PROMETHEUS_URL = ""
+    read_at(30)
+    assert not Reading.objects.exists()
+    assert not DeviceUtilisation.objects.exists()
+    assert WorkloadStep.objects.exists()
+    read_at(30 + course.KEPT.total_seconds() + course.STEP.total_seconds())
+    assert not WorkloadStep.objects.exists()
+    with django_assert_num_queries(2):
+        assert read_at(60 + course.KEPT.total_seconds() + course.STEP.total_seconds()) == 0
 
 
 def test_clients_hear_of_what_looks_different(read_at: ReadAt, prometheus: Prometheus) -> None:
