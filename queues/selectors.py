@@ -1,16 +1,18 @@
-"""Read the queue tree and its usage from the mirror."""
+"""Read the queue tree and its usage from the mirror; and one row by its number."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import Count, Q
+from django.db.models import Count, Model, Q, QuerySet
 
 from queues.models import PodGroup, Queue, WorkloadState
 from queues.tree.amounts import Usage
 from queues.tree.options import NO_OPTIONS, QueueOptions, read_options
 from queues.tree.shape import RESOURCES, BoundAmounts, QueueShape
+
+M = TypeVar("M", bound=Model)
 
 USE_KINDS = ("allocated", "non_preemptible")
 # From the units of the rows (bytes, millicores) to those of the custom resource.
@@ -79,3 +81,13 @@ def _used(amounts: Sequence[float]) -> dict[str, float]:
         resource: amount * USE_FACTORS[resource]
         for resource, amount in zip(RESOURCES, amounts, strict=True)
     }
+
+
+def row_with_number(rows: QuerySet[M], number: int) -> M | None:
+    """Return the row with a primary key; None if there is none, as for a number too large for the column."""
+    return rows.filter(pk=number).first() if number < 2**63 else None
+
+
+def has_queue(name: str) -> bool:
+    """Return whether there is a queue of this name, which may be any text."""
+    return "\x00" not in name and Queue.objects.filter(name=name).exists()

@@ -200,8 +200,3 @@ def filtered(
         if values:
             rows = rows.filter(**{f"{column}__in": values})
     return rows
-
-
-def row_with_number(rows: QuerySet[M], number: int) -> M | None:
-    """Return the row with a primary key; None if there is none, as for a number too large for the column."""
-    return rows.filter(pk=number).first() if number < 2**63 else None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.utils import timezone
 from rest_framework.request import Request
@@ -10,8 +11,9 @@ from rest_framework.request import Request
 from kaiweb import request_id
 from kaiweb.api.base import caller, flag
 from kaiweb.api.errors import Problem, bad_parameter
-from queues.editing.write_requests import WriteRequest, WriteResult
+from queues.editing.write_requests import StaleRowError, WriteRequest, WriteResult
 
+T = TypeVar("T")
 Item = dict[str, Any]
 MAX_REASON_LENGTH = 1024
 
@@ -38,6 +40,14 @@ def stale_problem(error: Exception, current: Item) -> Problem:
         extra={"current": current},
         headers={"ETag": current["etag"]},
     )
+
+
+def unless_stale(write: Callable[[], T], item_of: Callable[[Any], Item]) -> T:
+    """Return the result of a write; refuse it with the item of the present row if that was edited meanwhile."""
+    try:
+        return write()
+    except StaleRowError as error:
+        raise stale_problem(error, item_of(error.current)) from error
 
 
 def written_answer(kind: str, item: Item, result: WriteResult, *, is_dry: bool) -> Item:

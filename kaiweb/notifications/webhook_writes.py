@@ -7,14 +7,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from kaiweb.notifications import signing
 from kaiweb.notifications.models import TEST, Delivery, Webhook
 from kaiweb.notifications.outbox import delivery
 from queues.editing.audit_entries import record
 from queues.editing.edits import Difference
-from queues.editing.write_requests import WriteRequest
+from queues.editing.write_requests import WriteRequest, refuse_stale
 from queues.models import AuditAction, AuditKind
+from queues.selectors import row_with_number
 
 MAX_WEBHOOKS = 50
 #: Name in REST -> column; those that say what a webhook is told start it anew.
@@ -23,14 +25,6 @@ COLUMNS = {
     "waitMinutes": "wait_minutes", "report": "report", "enabled": "is_enabled",
 }  # fmt: skip
 RESTARTS = frozenset({"events", "subtree", "waitMinutes", "report", "enabled"})
-
-
-class StaleWebhookError(Exception):
-    """A webhook was edited since the caller read it."""
-
-    def __init__(self, current: Webhook) -> None:
-        super().__init__(f"webhook '{current}' has changed since you read it")
-        self.current = current
 
 
 class WebhookExistsError(Exception):
@@ -70,7 +64,7 @@ def edit_webhook(pk: int, values: Mapping[str, Any], request: WriteRequest) -> W
 
     Raises
     ------
-    StaleWebhookError, UnknownWebhookError, WebhookExistsError
+    StaleRowError, UnknownWebhookError, WebhookExistsError
     """
     with transaction.atomic():
         row = _locked(pk, request)
@@ -103,7 +97,7 @@ def delete_webhook(pk: int, request: WriteRequest) -> None:
 
     Raises
     ------
-    StaleWebhookError, UnknownWebhookError
+    StaleRowError, UnknownWebhookError
     """
     with transaction.atomic():
         row = _locked(pk, request)
@@ -133,18 +127,17 @@ def find_webhook(pk: int) -> Webhook:
     ------
     UnknownWebhookError
     """
-    return _existing(Webhook.objects.filter(pk=pk).first() if pk < 2**63 else None, pk)
+    return _webhook(Webhook.objects.all(), pk)
 
 
 def _locked(pk: int, request: WriteRequest) -> Webhook:
-    rows = Webhook.objects.select_for_update()
-    row = _existing(rows.filter(pk=pk).first() if pk < 2**63 else None, pk)
-    if request.expected_tag != tag_of(row):
-        raise StaleWebhookError(row)
+    row = _webhook(Webhook.objects.select_for_update(), pk)
+    refuse_stale(request, row, tag_of(row), f"webhook '{row}' has changed since you read it")
     return row
 
 
-def _existing(row: Webhook | None, pk: int) -> Webhook:
+def _webhook(rows: QuerySet[Webhook], pk: int) -> Webhook:
+    row = row_with_number(rows, pk)
     if row is None:
         raise UnknownWebhookError(f"webhook {pk} does not exist")
     return row

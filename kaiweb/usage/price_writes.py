@@ -12,21 +12,14 @@ from kaiweb.usage.models import GpuPrice, PriceCurrency
 from kaiweb.usage.prices import currency
 from queues.editing.audit_entries import record
 from queues.editing.edits import Difference
-from queues.editing.write_requests import WriteRequest
+from queues.editing.write_requests import WriteRequest, refuse_stale
 from queues.models import AuditAction, AuditKind
+from queues.selectors import row_with_number
 
 #: Name in REST -> column.
 COLUMNS = {"model": "model", "price": "price", "validFrom": "valid_from"}
 #: The target of the entry about the currency.
 CURRENCY = "currency"
-
-
-class StalePriceError(Exception):
-    """A price, or the currency, was edited since the caller read it."""
-
-    def __init__(self, current: GpuPrice | PriceCurrency) -> None:
-        super().__init__(f"'{current}' has changed since you read it")
-        self.current = current
 
 
 class PriceExistsError(Exception):
@@ -68,7 +61,7 @@ def edit_price(pk: int, values: Mapping[str, Any], request: WriteRequest) -> Gpu
 
     Raises
     ------
-    PriceExistsError, StalePriceError, UnknownPriceError
+    PriceExistsError, StaleRowError, UnknownPriceError
     """
     with transaction.atomic():
         row = _locked(pk, request)
@@ -96,7 +89,7 @@ def delete_price(pk: int, request: WriteRequest) -> None:
 
     Raises
     ------
-    StalePriceError, UnknownPriceError
+    StaleRowError, UnknownPriceError
     """
     with transaction.atomic():
         row = _locked(pk, request)
@@ -110,13 +103,12 @@ def edit_currency(name: str, request: WriteRequest) -> PriceCurrency:
 
     Raises
     ------
-    StalePriceError : the tag of the request is another one
+    StaleRowError : the tag of the request is another one
     """
     with transaction.atomic():
         PriceCurrency.objects.get_or_create(only=True, defaults={"currency": currency().currency})
         row = PriceCurrency.objects.select_for_update().get(only=True)
-        if request.expected_tag != tag_of(row):
-            raise StalePriceError(row)
+        _refuse_stale(row, request)
         if row.currency != name:
             diff = [Difference("/currency", row.currency, name)]
             row.currency, row.version = name, row.version + 1
@@ -126,12 +118,15 @@ def edit_currency(name: str, request: WriteRequest) -> PriceCurrency:
 
 
 def _locked(pk: int, request: WriteRequest) -> GpuPrice:
-    row = GpuPrice.objects.select_for_update().filter(pk=pk).first() if pk < 2**63 else None
+    row = row_with_number(GpuPrice.objects.select_for_update(), pk)
     if row is None:
         raise UnknownPriceError(f"price {pk} does not exist")
-    if request.expected_tag != tag_of(row):
-        raise StalePriceError(row)
+    _refuse_stale(row, request)
     return row
+
+
+def _refuse_stale(row: GpuPrice | PriceCurrency, request: WriteRequest) -> None:
+    refuse_stale(request, row, tag_of(row), f"'{row}' has changed since you read it")
 
 
 def _shown(row: GpuPrice) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from django.db import transaction
 from queues.editing import edits
 from queues.editing.audit_entries import record
 from queues.editing.edits import Difference
-from queues.editing.write_requests import Body, WriteRequest
+from queues.editing.write_requests import Body, WriteRequest, refuse_stale
 from queues.errors import ApprovalNeededError
 from queues.models import ApprovalRule, AuditAction, AuditKind, ChangePolicy
 from queues.tree.unlimited import UNLIMITED_WORD
@@ -21,14 +21,6 @@ Fields = Mapping[str, Any]
 COLUMNS = {"belowUse": "below_use", "approval": "approval"}
 #: The beginnings of pointers to fields that take room or time from work, whichever way they change.
 SENSITIVE = ("/parent", "/gpuModels", "/maxRunTime")
-
-
-class StalePolicyError(Exception):
-    """The policies were edited since the caller read them."""
-
-    def __init__(self, current: ChangePolicy) -> None:
-        super().__init__("the policies have changed since you read them")
-        self.current = current
 
 
 def change_policy() -> ChangePolicy:
@@ -41,13 +33,14 @@ def edit_policy(values: Mapping[str, str], request: WriteRequest) -> ChangePolic
 
     Raises
     ------
-    StalePolicyError : the tag of the request is another one
+    StaleRowError : the tag of the request is another one
     """
     with transaction.atomic():
         ChangePolicy.objects.get_or_create(only=True)
         policy = ChangePolicy.objects.select_for_update().get(only=True)
-        if request.expected_tag != tag_of(policy):
-            raise StalePolicyError(policy)
+        refuse_stale(
+            request, policy, tag_of(policy), "the policies have changed since you read them"
+        )
         diff = []
         for name, value in values.items():
             before = getattr(policy, COLUMNS[name])

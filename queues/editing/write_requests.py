@@ -48,3 +48,22 @@ class WriteResult:
     diff: Sequence[Difference] = ()
     is_change: bool = False
     is_written: bool = False
+
+
+class StaleRowError(Exception):
+    """A row of the database was edited since the caller read it.
+
+    Attributes
+    ----------
+    current : the row as it is now
+    """
+
+    def __init__(self, text: str, current: Any) -> None:
+        super().__init__(text)
+        self.current = current
+
+
+def refuse_stale(request: WriteRequest, row: Any, tag: str, text: str) -> None:
+    """Raise StaleRowError with this text unless the edit tag of the row is still the one that the caller has read."""
+    if request.expected_tag != tag:
+        raise StaleRowError(text, row)

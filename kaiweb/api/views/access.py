@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from frontend.dashboard import login_guard
 from kaiweb import request_id
-from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag
 from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
@@ -31,6 +31,7 @@ from queues.access import tokens
 from queues.access.rights import READ
 from queues.editing.token_writes import create_token, revoke_token
 from queues.models import ApiToken
+from queues.selectors import row_with_number
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, filtered, row_with_number
+from kaiweb.api.base import Shows, View, filtered
 from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
@@ -18,7 +18,8 @@ from kaiweb.api.schema import access as schema
 from kaiweb.api.writes import require_admin, write_request
 from kaiweb.items.amounts import timestamp
 from queues.editing import accounts
-from queues.models import Queue, Role, RoleBinding
+from queues.models import Role, RoleBinding
+from queues.selectors import has_queue, row_with_number
 from queues.tree.shape import shown
 from scheduler.tools.simulate.what_if.question import Struct, read_body
 
@@ -170,7 +171,7 @@ def _bind(request: Request) -> Response:
     role = Role(body.role)
     if role is Role.ADMIN and subtree:
         raise Problem("validation", "subtree: an admin administers everything, expected none")
-    if subtree and ("\x00" in subtree or not Queue.objects.filter(name=subtree).exists()):
+    if subtree and not has_queue(subtree):
         raise Problem("validation", f"subtree: expected a queue, got '{shown(subtree)}'")
     user = None
     if "\x00" not in body.username:

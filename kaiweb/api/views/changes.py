@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb import request_id
-from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag
 from kaiweb.api.change_items import change_item, change_summary, refuse_errors
 from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem
@@ -40,6 +40,7 @@ from kaiweb.planning.plan import Body
 from queues.access.rights import Rights, rights_of
 from queues.cluster import gateway
 from queues.editing.policies import change_policy
+from queues.selectors import row_with_number
 from scheduler.tools.simulate.what_if.question import QueueEdit, Struct, read_body
 
 SORTING = pagination.Sorting(key="id", columns={"createdAt": "created_at"}, default="-createdAt")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar
 
 from django.conf import settings
 from drf_spectacular.utils import extend_schema
@@ -17,7 +16,7 @@ from kaiweb.api.errors import Problem
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import notifications as schema
 from kaiweb.api.versions import expected_tag
-from kaiweb.api.writes import require_admin, stale_problem, write_request
+from kaiweb.api.writes import require_admin, unless_stale, write_request
 from kaiweb.items.amounts import timestamp
 from kaiweb.notifications import signing, webhook_writes
 from kaiweb.notifications.addresses import url_fault
@@ -29,12 +28,11 @@ from kaiweb.notifications.models import (
     ReportPeriod,
     Webhook,
 )
-from kaiweb.notifications.webhook_writes import StaleWebhookError, tag_of
-from queues.models import Queue
-from queues.tree.shape import shown
+from kaiweb.notifications.webhook_writes import tag_of
+from queues.selectors import has_queue
+from queues.tree.shape import Finding, shown
 from scheduler.tools.simulate.what_if.question import Struct, read_body
 
-T = TypeVar("T")
 WRITE = ("dryRun", "reason")
 RIGHT = "reading and editing webhooks"
 Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -160,12 +158,12 @@ def _create(request: Request) -> Response:
 def _edit(request: Request, pk: int) -> Response:
     write = write_request(request, expected_tag=expected_tag(request, "webhook"))
     values = _checked(read_body(request.data, _Edit))
-    return _answer(_unless_stale(lambda: webhook_writes.edit_webhook(pk, values, write)))
+    return _answer(unless_stale(lambda: webhook_writes.edit_webhook(pk, values, write), _item))
 
 
 def _delete(request: Request, pk: int) -> Response:
     write = write_request(request, expected_tag=expected_tag(request, "webhook"))
-    _unless_stale(lambda: webhook_writes.delete_webhook(pk, write))
+    unless_stale(lambda: webhook_writes.delete_webhook(pk, write), _item)
     return Response(status=204)
 
 
@@ -194,29 +192,16 @@ def _checked(body: _Edit) -> dict[str, Any]:
         except ValueError as error:
             raise _refusal("secret", str(error), None) from error
     subtree = values.get("subtree")
-    if subtree and ("\x00" in subtree or not Queue.objects.filter(name=subtree).exists()):
+    if subtree and not has_queue(subtree):
         raise _refusal("subtree", f"expected a queue, got '{shown(subtree)}'", subtree)
     if "events" in values:
         values["events"] = sorted(set(values["events"]))
     return values
 
 
-def _refusal(field: str, fault: str, given: str | None) -> Problem:
-    entry = {
-        "pointer": f"/{field}",
-        "code": "value",
-        "message": fault,
-        "given": None if given is None else shown(given),
-        "allowed": None,
-    }
-    return Problem("validation", f"{field}: {fault}", errors=[entry])
-
-
-def _unless_stale(write: Callable[[], T]) -> T:
-    try:
-        return write()
-    except StaleWebhookError as error:
-        raise stale_problem(error, _item(error.current)) from error
+def _refusal(field: str, fault: str, value: str | None) -> Problem:
+    finding = Finding(pointer=f"/{field}", code="value", message=fault, given=shown(value))
+    return Problem("validation", f"{field}: {fault}", errors=[finding.as_dict()])
 
 
 def _answer(row: Webhook) -> Response:

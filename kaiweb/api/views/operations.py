@@ -17,7 +17,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from kaiweb.api.base import Shows, View, row_with_number, words
+from kaiweb.api.base import Shows, View, words
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.errors import Problem, bad_parameter
 from kaiweb.api.http import parameters
@@ -27,6 +27,7 @@ from kaiweb.api.visible_changes import visible_changes
 from kaiweb.items.amounts import timestamp
 from kaiweb.models import ChangeSet, ChangeSetState, Simulation
 from kaiweb.planning import simulations
+from queues.selectors import row_with_number
 from queues.tree.shape import shown
 
 OPERATION = re.compile(r"(simulation|change)-(\d{1,18})")

@@ -14,10 +14,9 @@ from kaiweb.api.database_writes import write_database
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import changes as schema
 from kaiweb.api.versions import expected_tag
-from kaiweb.api.writes import require_admin, stale_problem, write_request
+from kaiweb.api.writes import require_admin, unless_stale, write_request
 from queues.editing.policies import (
     COLUMNS,
-    StalePolicyError,
     change_policy,
     edit_policy,
     tag_of,
@@ -57,10 +56,7 @@ class Policies(View):
 def _edited(request: Request) -> Response:
     write = write_request(request, expected_tag=expected_tag(request, "policies"))
     values = to_builtins(read_body(request.data, _Edit))
-    try:
-        return _answer(edit_policy(values, write))
-    except StalePolicyError as error:
-        raise stale_problem(error, _item(error.current)) from error
+    return _answer(unless_stale(lambda: edit_policy(values, write), _item))
 
 
 def _answer(policy: ChangePolicy) -> Response:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar
 
 from django.conf import settings
 from django.utils import timezone
@@ -18,15 +18,14 @@ from kaiweb.api.database_writes import write_database
 from kaiweb.api.http import parameters
 from kaiweb.api.schema import usage as schema
 from kaiweb.api.versions import expected_tag
-from kaiweb.api.writes import require_admin, stale_problem, write_request
+from kaiweb.api.writes import require_admin, unless_stale, write_request
 from kaiweb.usage import price_writes
-from kaiweb.usage.models import GpuPrice, PriceCurrency
-from kaiweb.usage.price_writes import StalePriceError, tag_of
+from kaiweb.usage.models import GpuPrice
+from kaiweb.usage.price_writes import tag_of
 from kaiweb.usage.prices import currency
 from queues.models import Node
 from scheduler.tools.simulate.what_if.question import Struct, read_body
 
-T = TypeVar("T")
 WRITE = ("dryRun", "reason")
 #: Without spaces and control characters, as in the label of a node.
 Model = Annotated[str, Meta(min_length=1, max_length=253, pattern=r"^[^\x00-\x20\x7f]+$")]
@@ -124,30 +123,21 @@ def _edit(request: Request, pk: int) -> Response:
     body = read_body(request.data, _PriceEdit)
     values = {"price": body.price, "validFrom": body.valid_from}
     changes = {name: value for name, value in values.items() if value is not UNSET}
-    item = _item_of(_unless_stale(lambda: price_writes.edit_price(pk, changes, write)))
+    item = _item_of(unless_stale(lambda: price_writes.edit_price(pk, changes, write), _item_of))
     return Response(item, headers={"ETag": item["etag"]})
 
 
 def _delete(request: Request, pk: int) -> Response:
     write = write_request(request, expected_tag=expected_tag(request, "price"))
-    _unless_stale(lambda: price_writes.delete_price(pk, write))
+    unless_stale(lambda: price_writes.delete_price(pk, write), _item_of)
     return Response(status=204)
 
 
 def _edit_currency(request: Request) -> Response:
     write = write_request(request, expected_tag=expected_tag(request, "price list"))
     body = read_body(request.data, _CurrencyEdit)
-    _unless_stale(lambda: price_writes.edit_currency(body.currency, write))
+    unless_stale(lambda: price_writes.edit_currency(body.currency, write), lambda _row: _list())
     return _list_answer()
-
-
-def _unless_stale(write: Callable[[], T]) -> T:
-    try:
-        return write()
-    except StalePriceError as error:
-        current = error.current
-        item = _list() if isinstance(current, PriceCurrency) else _item_of(current)
-        raise stale_problem(error, item) from error
 
 
 def _list_answer() -> Response:

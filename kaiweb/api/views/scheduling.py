@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from binder.models import BindRequest
-from kaiweb.api.base import Shows, View, caller_visibility, filtered, row_with_number, words
+from kaiweb.api.base import Shows, View, caller_visibility, filtered, words
 from kaiweb.api.errors import Problem
 from kaiweb.api.http import pagination, parameters, periods
 from kaiweb.api.schema import scheduling as schema
@@ -23,6 +23,7 @@ from kaiweb.items.masks import masked_cluster, masked_eviction
 from kaiweb.items.sessions import eviction_item, session_item
 from kaiweb.items.visibility import Visibility
 from queues.models import Pod, PodGroup
+from queues.selectors import row_with_number
 from scheduler.models import EvictionRecord, SessionRecord
 
 PERIOD = ("from", "to")

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from kaiweb.api import idempotency
-from kaiweb.api.base import Shows, View, caller, caller_visibility, flag, row_with_number
+from kaiweb.api.base import Shows, View, caller, caller_visibility, flag
 from kaiweb.api.bounded_wait import wait_until
 from kaiweb.api.database_writes import write_database
 from kaiweb.api.errors import Problem, bad_parameter
@@ -30,6 +30,7 @@ from kaiweb.planning import simulations
 from kaiweb.planning.hidden_names import refuse_hidden_names
 from queues.access.rate_limits import RateLimit
 from queues.access.rights import SIMULATE
+from queues.selectors import row_with_number
 from queues.tree.shape import shown
 from scheduler.tools.simulate.what_if.question import read_question
 
